@@ -1,0 +1,54 @@
+# Two commands do everything on a fresh machine: `make build REPO=path` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+REPO ?= .
+ARGS ?=
+
+.PHONY: build test check format docs bench oracle lock java clean
+
+build: $(READY) java ## Build the graph of REPO
+	@$(BIN)/codeanatomy build $(REPO) $(ARGS)
+
+test: check java ## Lint, types, import contracts, then every test
+	$(BIN)/pytest
+
+check: $(READY) ## Lint, format, types, import contracts, generated docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.schema_reference --check
+
+format: $(READY) ## Format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(READY) ## Write the generated schema reference
+	$(BIN)/python -m scripts.schema_reference
+
+bench: $(READY) java ## Measure full builds of real code; writes bench/RESULTS.md
+	$(BIN)/python -m bench.builds
+
+oracle: $(READY) ## Compare extraction with the interpreter on every file of the standard library and installed packages
+	$(BIN)/python -m tests.extract.oracle
+
+lock: ## Resolve dependencies again
+	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install -q uv
+	$(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links --extra dev pyproject.toml -o requirements.lock
+	rm -rf $(VENV)-lock
+
+java:
+	@scripts/ensure-java
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .corpora

@@ -1,0 +1,103 @@
+"""The extraction stage: contents that have no facts yet are shipped to Spark, parsed there, and appended to `facts`.
+
+The bytes that were hashed are the bytes that are parsed: the driver reads each file once more, checks its hash, and
+sends the bytes along. Workers therefore need no access to the repository, and a file that changes meanwhile is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from codeanatomy.build.inputs import BuildInputs, TreeChangedError
+from codeanatomy.build.progress import Listener, RunningStage
+from codeanatomy.catalogue.tables import FACTS
+from codeanatomy.engine.progress import stage_progress
+from codeanatomy.extract import EXTRACTOR_VERSION, extract_batch
+from codeanatomy.repo.scan import read_contents
+from codeanatomy.repo.snapshot import ScannedFile
+from codeanatomy.rules.evaluator import spark_schema
+from codeanatomy.store.state import State
+from codeanatomy.store.tables import TablePin, append_rows, open_arrow, pin_latest
+
+WAVE_BYTES = 128 << 20
+"""Source bytes the driver holds at a time."""
+
+TASK_BYTES = 512 << 10
+"""Source bytes per task: small enough that no core waits long for the last one."""
+
+_SOURCES = pa.schema([pa.field("content_id", pa.string()), pa.field("source", pa.binary())])
+
+
+def extract_new_contents(
+    spark: SparkSession,
+    state: State,
+    inputs: BuildInputs,
+    known: TablePin | None,
+    listener: Listener,
+    stage: RunningStage,
+) -> TablePin:
+    """Append the facts of every content that has none yet; the version of `facts` that has them all.
+
+    Facts are read at their latest version, not at the last build's: what a run that died has extracted is sound.
+    """
+    pin = pin_latest(spark, state, FACTS, known=known)
+    present = _contents_with_facts(state, pin) if pin else set()
+    missing = [file for file in inputs.snapshot.files if file.content_id and file.content_id not in present]
+    total = len({file.content_id for file in missing})
+    done = 0
+    for wave in _source_waves(inputs.root, missing):
+        tasks = min(wave.num_rows, -(-wave.nbytes // TASK_BYTES))
+        report = partial(_report, listener, done, wave.num_rows, total)
+        with stage_progress(spark, tasks, report):
+            pin = append_rows(_facts_of(spark, wave, tasks), FACTS, state, base=pin).pin
+        done += wave.num_rows
+    stage.rows = done
+    if pin is None:  # a repository without a single readable file still has its tables
+        pin = append_rows(spark.createDataFrame([], spark_schema(FACTS)), FACTS, state, base=None).pin
+    return pin
+
+
+def _contents_with_facts(state: State, pin: TablePin) -> set[str]:
+    facts = open_arrow(state, FACTS, pin.version)
+    return set(
+        facts.to_table(["content_id"], filter=pc.field("extractor") == EXTRACTOR_VERSION)["content_id"].to_pylist()
+    )
+
+
+def _source_waves(root: Path, files: Sequence[ScannedFile]) -> Iterator[pa.Table]:
+    """The bytes of each distinct content, in tables of bounded size."""
+    ids: list[str] = []
+    sources: list[bytes] = []
+    held = 0
+    for file, source in read_contents(root, files):
+        if source is None or file.content_id is None:
+            raise TreeChangedError(file.path)
+        ids.append(file.content_id)
+        sources.append(source)
+        held += len(source)
+        if held >= WAVE_BYTES:
+            yield pa.table([ids, sources], schema=_SOURCES)
+            ids, sources, held = [], [], 0
+    if ids:
+        yield pa.table([ids, sources], schema=_SOURCES)
+
+
+def _facts_of(spark: SparkSession, wave: pa.Table, tasks: int) -> DataFrame:
+    """The facts of a wave; each task takes a range of contents, so that each file of facts holds a range too."""
+    contents = spark.createDataFrame(wave).repartitionByRange(tasks, "content_id")
+    return contents.mapInArrow(_extract, spark_schema(FACTS))
+
+
+def _extract(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield extract_batch(batch.column("content_id").to_pylist(), batch.column("source").to_pylist())
+
+
+def _report(listener: Listener, before: int, wave: int, total: int, share: float) -> None:
+    listener.advance(before + round(wave * share), total, "files")

@@ -1,0 +1,67 @@
+"""Whether the last build still describes the tree, and what changed if not. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codeanatomy.build.inputs import gather
+from codeanatomy.build.request import BuildRequest
+from codeanatomy.build.run import paths_of, plan
+from codeanatomy.errors import InputError
+from codeanatomy.repo.diff import FileChanges, diff_files
+from codeanatomy.store.builds import Build, latest_build
+from codeanatomy.store.location import locate_state
+from codeanatomy.store.state import open_state
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """The last build against the tree as it is now."""
+
+    build: Build
+    reasons: tuple[str, ...]
+    files: FileChanges
+
+    @property
+    def fresh(self) -> bool:
+        """Whether a build now would change nothing."""
+        return not self.reasons
+
+    def changes(self) -> Mapping[str, tuple[str, ...]]:
+        """Changed paths by kind of change."""
+        renamed = tuple(f"{old} → {new}" for new, old in sorted(self.files.renamed.items()))
+        kinds = {
+            "added": self.files.added,
+            "modified": self.files.modified,
+            "deleted": self.files.deleted,
+            "renamed": renamed,
+        }
+        return {kind: paths for kind, paths in kinds.items() if paths}
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer of `status --json`."""
+        return {
+            "build_id": self.build.build_id,
+            "created_at": self.build.created_at.isoformat(),
+            "mode": self.build.mode,
+            "git_commit": self.build.git_commit,
+            "fresh": self.fresh,
+            "reasons": list(self.reasons),
+            "changes": {kind: list(paths) for kind, paths in self.changes().items()},
+            "tables": {name: {"rows": pin.rows} for name, pin in self.build.tables.items()},
+        }
+
+
+def freshness(request: BuildRequest) -> Freshness:
+    """Compare the tree with the last build."""
+    location = locate_state(request.repo, request.state, request.storage_options)
+    state = open_state(location)
+    last = latest_build(state)
+    if last is None:
+        raise InputError(f"no build at {location.uri} yet: run `codeanatomy build`")
+    inputs = gather(request, location, state)
+    now = {file.path: file.content_id for file in inputs.snapshot.files}
+    reasons = plan(last, inputs, replace(request, full=False)).reasons
+    return Freshness(last, reasons, diff_files(paths_of(state, last), now))

@@ -1,0 +1,97 @@
+"""Everything a build works from, gathered before anything is written: the tree, its settings, our rules."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeanatomy.build.plan import fingerprints
+from codeanatomy.build.request import BuildRequest
+from codeanatomy.engine.places import cache_directory
+from codeanatomy.engine.profiles import profile_named, shuffle_partitions_for
+from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.errors import InputError
+from codeanatomy.repo.config import RepoConfig, read_config
+from codeanatomy.repo.git import head_commit
+from codeanatomy.repo.scan import ScanOptions, scan
+from codeanatomy.repo.snapshot import Snapshot, StatCache
+from codeanatomy.rules.compiler import CompiledRule, compile_rules
+from codeanatomy.rules.definition import load_rules
+from codeanatomy.store.location import StateLocation
+from codeanatomy.store.state import State
+
+_ROW_BYTES_PER_SOURCE_BYTE = 40
+
+
+class TreeChangedError(Exception):
+    """A file changed between the scan and its reading: scan again."""
+
+
+@dataclass(frozen=True)
+class BuildInputs:
+    """What one build works from."""
+
+    root: Path
+    location: StateLocation
+    snapshot: Snapshot
+    roots: tuple[str, ...]
+    repo_id: str
+    git_commit: str | None
+    settings: EngineSettings
+    rules: tuple[CompiledRule, ...]
+    fingerprints: Mapping[str, str]
+
+
+def gather(request: BuildRequest, location: StateLocation, state: State | None) -> BuildInputs:
+    """Scan the tree and compile the rules; nothing is written but the cache of stats."""
+    root = Path(request.repo)
+    repo_id = request.repo_id or (state.repo_id if state else "")
+    if state and repo_id != state.repo_id:
+        raise InputError(f"the state at {location.uri} was made with repo id {state.repo_id!r}, not {repo_id!r}")
+    config = read_config(root)
+    snapshot = _scan(request, config, repo_id, location)
+    settings = EngineSettings(
+        profile=profile_named(request.profile),
+        master=request.master,
+        remote=request.remote,
+        shuffle_partitions=shuffle_partitions_for(
+            _ROW_BYTES_PER_SOURCE_BYTE * sum(file.size for file in snapshot.files)
+        ),
+        preload=("codeanatomy.extract",),
+        conf=request.spark_conf,
+    )
+    roots = request.roots or config.roots
+    rules = compile_rules(load_rules())
+    return BuildInputs(
+        root=root.resolve(),
+        location=location,
+        snapshot=snapshot,
+        roots=roots,
+        repo_id=repo_id,
+        git_commit=head_commit(root),
+        settings=settings,
+        rules=rules,
+        fingerprints=fingerprints(rules, settings, roots, repo_id),
+    )
+
+
+def _scan(request: BuildRequest, config: RepoConfig, repo_id: str, location: StateLocation) -> Snapshot:
+    """Scan with the stats of the last time, which live in the user's cache: they are about this machine's files."""
+    root = Path(request.repo)
+    options = ScanOptions(
+        include=request.include or config.include,
+        exclude=(*config.exclude, *request.exclude),
+        repo_id=repo_id,
+        state_dir=location.local_path if location.is_local else None,
+        max_file_bytes=request.max_file_bytes,
+    )
+    name = hashlib.sha256(f"{root.resolve()}\0{location.uri}".encode()).hexdigest()[:24]
+    cache = cache_directory() / "scans" / name
+    known = StatCache.load(cache)
+    snapshot = scan(root, options, known)
+    if snapshot.stat_cache.entries != known.entries:
+        cache.parent.mkdir(exist_ok=True)
+        snapshot.stat_cache.save(cache)
+    return snapshot

@@ -1,0 +1,57 @@
+"""Decide what a build has to do, from what changed since the last one. Writes nothing.
+
+A file's rows are a pure function of its facts, the answers to its questions, its semantic document, and the rules and
+settings. The snapshot names the contents; fingerprints name everything else. Equal snapshot and equal fingerprints
+therefore mean equal rows, and only then is a build a no-op. A missing fingerprint is an unequal one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from codeanatomy.build.request import Mode
+from codeanatomy.catalogue.tables import STORED_TABLES
+from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.repo.snapshot import Snapshot
+from codeanatomy.rules.compiler import CompiledRule, rules_fingerprint
+from codeanatomy.store.builds import Build
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a build will do, and why."""
+
+    mode: Mode
+    reasons: tuple[str, ...]
+
+
+def fingerprints(
+    rules: tuple[CompiledRule, ...], settings: EngineSettings, roots: tuple[str, ...], repo_id: str
+) -> Mapping[str, str]:
+    """Names of everything but file contents that can alter a row."""
+    return {
+        "extractor": EXTRACTOR_VERSION,
+        "rules": rules_fingerprint(rules),
+        "settings": settings.fingerprint(),
+        "schema": _hash([(d.name, str(d.schema())) for d in STORED_TABLES]),
+        "modules": _hash([repo_id, *roots]),
+    }
+
+
+def plan_build(last: Build | None, snapshot: Snapshot, current: Mapping[str, str], *, full: bool) -> Plan:
+    """Compare with the last build; every reason to rebuild is named."""
+    if last is None:
+        return Plan(Mode.FULL, ("first build",))
+    reasons = ["full build asked for"] if full else []
+    if last.snapshot_id != snapshot.snapshot_id:
+        reasons.append("files changed")
+    reasons += [f"{name} changed" for name in current if last.fingerprints.get(name) != current[name]]
+    return Plan(Mode.FULL if reasons else Mode.NOOP, tuple(reasons))
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]

@@ -1,0 +1,58 @@
+"""Progress of a build, told to whoever listens: which stage runs, how far it is, how long the finished ones took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from codeanatomy.build.request import Stage
+
+
+class Listener(Protocol):
+    """Somebody who wants to see how a build goes: a terminal, a log, nobody."""
+
+    def stage(self, name: str) -> None:
+        """A stage begins."""
+
+    def advance(self, done: int, total: int, unit: str) -> None:
+        """The current stage has done `done` of `total`."""
+
+
+class Silent:
+    """Hears nothing."""
+
+    def stage(self, name: str) -> None:
+        """Ignore it."""
+
+    def advance(self, done: int, total: int, unit: str) -> None:
+        """Ignore it."""
+
+
+class StageClock:
+    """Times the stages of one build."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self.began = time.monotonic()
+        self.stages: list[Stage] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[RunningStage]:
+        """Time what happens inside; the caller may say how many rows it made."""
+        self.listener.stage(name)
+        running = RunningStage()
+        start = time.monotonic()
+        yield running
+        self.stages.append(Stage(name, time.monotonic() - start, running.rows))
+
+    def seconds(self) -> float:
+        """Since the build began."""
+        return time.monotonic() - self.began
+
+
+class RunningStage:
+    """A stage under way; it may say how many rows it made."""
+
+    rows: int | None = None

@@ -1,0 +1,93 @@
+"""What a build is asked to do, and what it answers. Both are values that print as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from codeanatomy.repo.scan import MAX_FILE_BYTES
+
+
+class Mode(StrEnum):
+    """How much of the repository a build works through."""
+
+    FULL = "full"
+    """Everything is computed from facts; contents already extracted are not parsed again."""
+    NOOP = "noop"
+    """Nothing that can alter a row changed since the last build; nothing is written."""
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """Which repository to build, where its state lives, and how to run."""
+
+    repo: str | Path = "."
+    state: str | None = None
+    full: bool = False
+    repo_id: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    max_file_bytes: int = MAX_FILE_BYTES
+    profile: str = "prod_fast"
+    master: str | None = None
+    remote: str | None = None
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of a finished build: its name, how long it took, the rows it made."""
+
+    name: str
+    seconds: float
+    rows: int | None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file that could not be read or parsed as a whole, and why."""
+
+    path: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What a build did; `as_json` is the object `build --json` prints."""
+
+    build_id: str
+    parent_build_id: str | None
+    mode: Mode
+    repo: str
+    git_commit: str | None
+    snapshot_id: str
+    files: Mapping[str, int]
+    tables: Mapping[str, Mapping[str, Any]]
+    stages: tuple[Stage, ...]
+    seconds: float
+    peak_memory_mb: int
+    problems: tuple[Problem, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The build as the interface describes it."""
+        return {
+            "build_id": self.build_id,
+            "parent_build_id": self.parent_build_id,
+            "mode": str(self.mode),
+            "strategy": None,
+            "repo": self.repo,
+            "git_commit": self.git_commit,
+            "snapshot_id": self.snapshot_id,
+            "files": dict(self.files),
+            "tables": {name: dict(table) for name, table in self.tables.items()},
+            "stages": [{"name": s.name, "seconds": round(s.seconds, 3), "rows": s.rows} for s in self.stages],
+            "seconds": round(self.seconds, 3),
+            "peak_memory_mb": self.peak_memory_mb,
+            "problems": [{"path": p.path, "reason": p.reason, "detail": p.detail} for p in self.problems],
+        }

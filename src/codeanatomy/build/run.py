@@ -1,0 +1,215 @@
+"""Run a build: scan, plan, extract, evaluate the rules, publish. One commit at the end makes it visible.
+
+The order of the stages and nothing else; what a stage does is said in its own room. Until `publish` a reader sees the
+build before this one, whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from codeanatomy.build.inputs import BuildInputs, TreeChangedError, gather
+from codeanatomy.build.plan import Plan, plan_build
+from codeanatomy.build.problems import SYNTAX_ERROR, find_problems
+from codeanatomy.build.progress import Listener, Silent, StageClock
+from codeanatomy.build.request import BuildRequest, BuildResult, Mode, Problem
+from codeanatomy.catalogue.tables import FACTS, INPUTS, REPO_FILES, STORED_TABLES
+from codeanatomy.engine.memory import PeakMemory, peak_memory
+from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.errors import InputError
+from codeanatomy.repo.diff import diff_files
+from codeanatomy.store.builds import Build, latest_build, new_build_id, publish
+from codeanatomy.store.layout import bucket_count_for
+from codeanatomy.store.lease import hold_lease
+from codeanatomy.store.location import locate_state
+from codeanatomy.store.state import State, create_state, open_state, state_exists
+from codeanatomy.store.tables import TablePin, open_arrow, read_table, write_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ATTEMPTS = 3
+"""How often a build starts over when files change under it."""
+
+_SORT_WITHIN_FILE = {"cpg_nodes": ("node_kind", "bstart"), "cpg_edges": ("edge_kind", "bstart")}
+"""Neighbours that look alike compress well."""
+
+
+def build(request: BuildRequest, *, listener: Listener | None = None, spark: SparkSession | None = None) -> BuildResult:
+    """Bring the graph of a repository up to date, on `spark` if given, else on a session made for this build."""
+    clock = StageClock(listener or Silent())
+    with peak_memory() as peak:
+        for _ in range(ATTEMPTS):
+            try:
+                return _build_once(request, clock, peak, spark)
+            except TreeChangedError as error:
+                changed = error
+                clock.stages.clear()
+    raise InputError(f"{changed} changed while it was read, {ATTEMPTS} times in a row: try again when it is quiet")
+
+
+def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spark: SparkSession | None) -> BuildResult:
+    location = locate_state(request.repo, request.state, request.storage_options)
+    with clock.stage("scan") as stage:
+        state = open_state(location) if state_exists(location) else None
+        inputs = gather(request, location, state)
+        stage.rows = len(inputs.snapshot.files)
+    last = latest_build(state) if state else None
+    if last and plan(last, inputs, request).mode is Mode.NOOP:
+        return _unchanged(last, inputs, clock, peak)
+    with hold_lease(location):
+        state = open_state(location) if state_exists(location) else _new_state(inputs)
+        last = latest_build(state)
+        if last and plan(last, inputs, request).mode is Mode.NOOP:  # another process has just built it
+            return _unchanged(last, inputs, clock, peak)
+        with _engine(inputs.settings, spark, clock) as session:
+            return _execute(session, state, last, inputs, clock, peak)
+
+
+def plan(last: Build | None, inputs: BuildInputs, request: BuildRequest) -> Plan:
+    """What a build of `inputs` on top of `last` has to do."""
+    return plan_build(last, inputs.snapshot, inputs.fingerprints, full=request.full)
+
+
+def _new_state(inputs: BuildInputs) -> State:
+    return create_state(inputs.location, bucket_count_for(len(inputs.snapshot.files)), inputs.repo_id)
+
+
+@contextmanager
+def _engine(settings: EngineSettings, spark: SparkSession | None, clock: StageClock) -> Iterator[SparkSession]:
+    if spark is not None:
+        yield spark
+        return
+    from codeanatomy.engine.session import open_engine  # noqa: PLC0415 - a no-op build never loads Spark
+
+    with ExitStack() as stack:
+        with clock.stage("start"):
+            session = stack.enter_context(open_engine(settings))
+        yield session
+
+
+def _execute(
+    spark: SparkSession, state: State, last: Build | None, inputs: BuildInputs, clock: StageClock, peak: PeakMemory
+) -> BuildResult:
+    from codeanatomy.build.datasets import offer_inputs  # noqa: PLC0415 - a no-op build never loads Spark
+    from codeanatomy.build.extraction import extract_new_contents  # noqa: PLC0415
+    from codeanatomy.rules.evaluator import by_output, check_contracts, evaluate, offer  # noqa: PLC0415
+
+    with clock.stage("check rules"):
+        check_contracts(spark, inputs.rules, INPUTS)
+    with clock.stage("extract") as stage:
+        known = last.tables.get(FACTS.name) if last else None
+        pins = {FACTS.name: extract_new_contents(spark, state, inputs, known, clock.listener, stage)}
+    written = {FACTS.name: stage.rows != 0}
+    offer_inputs(spark, inputs, read_table(spark, state, FACTS, pins[FACTS.name].version))
+    for name, rules in by_output(inputs.rules).items():
+        frame = evaluate(spark, rules)
+        table = rules[0].rule.output
+        if table in STORED_TABLES:
+            with clock.stage(name) as stage:
+                previous = last.tables.get(name) if last else None
+                outcome = write_table(frame, table, state, sort_by=_SORT_WITHIN_FILE.get(name, ()), previous=previous)
+                pins[name], written[name], stage.rows = outcome.pin, outcome.written, outcome.pin.rows
+            frame = read_table(spark, state, table, pins[name].version)
+        offer(name, frame)
+    problems = find_problems(state, inputs, pins[FACTS.name].version)
+    with clock.stage("publish"):
+        made = _publish(state, last, inputs, pins, problems, clock, peak)
+    return _result(made, Mode.FULL, inputs, written, clock, peak)
+
+
+def _publish(
+    state: State,
+    last: Build | None,
+    inputs: BuildInputs,
+    pins: Mapping[str, TablePin],
+    problems: tuple[Problem, ...],
+    clock: StageClock,
+    peak: PeakMemory,
+) -> Build:
+    now = datetime.now(UTC)
+    made = Build(
+        build_id=new_build_id(now),
+        parent_build_id=last.build_id if last else None,
+        created_at=now,
+        mode=Mode.FULL,
+        snapshot_id=inputs.snapshot.snapshot_id,
+        tables=pins,
+        git_commit=inputs.git_commit,
+        fingerprints=inputs.fingerprints,
+        figures={
+            "files": _file_counts(state, last, inputs, problems),
+            "problems": [asdict(problem) for problem in problems],
+            "stages": [asdict(stage) for stage in clock.stages],
+            "seconds": clock.seconds(),
+            "peak_memory_mb": peak.mb,
+        },
+    )
+    publish(state, made)
+    return made
+
+
+def _file_counts(
+    state: State, last: Build | None, inputs: BuildInputs, problems: tuple[Problem, ...]
+) -> dict[str, int]:
+    changes = diff_files(paths_of(state, last), {file.path: file.content_id for file in inputs.snapshot.files})
+    total = len(inputs.snapshot.files)
+    unparsed = sum(problem.reason == SYNTAX_ERROR for problem in problems)
+    return {
+        "total": total,
+        "added": len(changes.added),
+        "modified": len(changes.modified),
+        "deleted": len(changes.deleted),
+        "renamed": len(changes.renamed),
+        "impacted": total,
+        "rebuilt": total,
+        "failed": len(problems) - unparsed,
+        "with_errors": unparsed,
+    }
+
+
+def paths_of(state: State, build: Build | None) -> dict[str, str | None]:
+    """The content of each file of a build, by path."""
+    if build is None:
+        return {}
+    rows = open_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version).to_table(["path", "content_id"])
+    return dict(zip(rows["path"].to_pylist(), rows["content_id"].to_pylist(), strict=True))
+
+
+def _unchanged(last: Build, inputs: BuildInputs, clock: StageClock, peak: PeakMemory) -> BuildResult:
+    return _result(last, Mode.NOOP, inputs, {}, clock, peak)
+
+
+def _result(
+    made: Build, mode: Mode, inputs: BuildInputs, written: Mapping[str, bool], clock: StageClock, peak: PeakMemory
+) -> BuildResult:
+    figures: Mapping[str, Any] = made.figures
+    files = dict(figures["files"])
+    if mode is Mode.NOOP:
+        files |= dict.fromkeys(("added", "modified", "deleted", "renamed", "impacted", "rebuilt"), 0)
+    return BuildResult(
+        build_id=made.build_id,
+        parent_build_id=made.parent_build_id,
+        mode=mode,
+        repo=str(inputs.root),
+        git_commit=inputs.git_commit,
+        snapshot_id=made.snapshot_id,
+        files=files,
+        tables={
+            name: {
+                "rows": pin.rows,
+                "digest": pin.digest.hash,
+                "version": pin.version,
+                "written": written.get(name, False),
+            }
+            for name, pin in made.tables.items()
+        },
+        stages=tuple(clock.stages),
+        seconds=clock.seconds(),
+        peak_memory_mb=peak.mb,
+        problems=tuple(Problem(**problem) for problem in figures["problems"]),
+    )

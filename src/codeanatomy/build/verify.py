@@ -1,0 +1,174 @@
+"""Verify: build the same snapshot from scratch beside the state and compare every table as a set of rows.
+
+Digests decide for tables laid out in buckets; rows are read only from buckets that differ. `facts` may hold contents of
+other builds as well, so of them the snapshot's contents are compared one by one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from codeanatomy.build.inputs import BuildInputs, gather
+from codeanatomy.build.progress import Listener
+from codeanatomy.build.request import BuildRequest
+from codeanatomy.build.run import build, plan
+from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
+from codeanatomy.errors import InputError
+from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.store.builds import Build, latest_build
+from codeanatomy.store.layout import BUCKET
+from codeanatomy.store.location import StateLocation, locate_state
+from codeanatomy.store.state import State, create_state, open_state
+from codeanatomy.store.tables import open_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHOWN_ROWS = 5
+"""Differing rows shown per side and table."""
+
+
+@dataclass(frozen=True)
+class TableComparison:
+    """One table of the build against the same table built from scratch."""
+
+    rows: int
+    rows_full: int
+    only_incremental: int = 0
+    only_full: int = 0
+    examples: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """Whether both hold the same rows, as often."""
+        return not self.only_incremental and not self.only_full
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The answer of `verify`."""
+
+    build_id: str
+    tables: Mapping[str, TableComparison]
+    seconds: float
+
+    @property
+    def equal(self) -> bool:
+        """Whether no table differs."""
+        return all(table.equal for table in self.tables.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """The verification as the interface describes it."""
+        return {
+            "equal": self.equal,
+            "build_id": self.build_id,
+            "tables": {
+                name: {
+                    "equal": table.equal,
+                    "rows": table.rows,
+                    "rows_full": table.rows_full,
+                    "only_incremental": table.only_incremental,
+                    "only_full": table.only_full,
+                    "examples": list(table.examples),
+                }
+                for name, table in self.tables.items()
+            },
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A build and the state it is in."""
+
+    state: State
+    build: Build
+
+    def rows(self, table: Dataset) -> ds.Dataset:
+        return open_arrow(self.state, table, self.build.tables[table.name].version)
+
+
+def verify(
+    request: BuildRequest, *, listener: Listener | None = None, spark: SparkSession | None = None
+) -> Verification:
+    """Compare the last build with a build from scratch of the same snapshot."""
+    began = time.monotonic()
+    location = locate_state(request.repo, request.state, request.storage_options)
+    state = open_state(location)
+    last = latest_build(state)
+    if last is None:
+        raise InputError(f"no build at {location.uri} yet: run `codeanatomy build`")
+    inputs = gather(request, location, state)
+    if reasons := plan(last, inputs, replace(request, full=False)).reasons:
+        raise InputError(f"the last build is out of date ({', '.join(reasons)}): run `codeanatomy build`, then verify")
+    with tempfile.TemporaryDirectory(prefix="codeanatomy-verify-") as scratch:
+        fresh_state = create_state(StateLocation.at(scratch), state.buckets, state.repo_id)
+        build(replace(request, state=scratch, storage_options={}, full=True), listener=listener, spark=spark)
+        fresh = latest_build(fresh_state)
+        if fresh is None or fresh.snapshot_id != last.snapshot_id:
+            raise InputError("the tree changed while it was verified: run `codeanatomy build`, then verify")
+        ours, theirs = _Side(state, last), _Side(fresh_state, fresh)
+        tables = {table.name: _compare_table(table, ours, theirs) for table in STORED_TABLES}
+        tables[FACTS.name] = _compare_facts(inputs, ours, theirs)
+    return Verification(last.build_id, tables, time.monotonic() - began)
+
+
+def _compare_table(table: Dataset, ours: _Side, theirs: _Side) -> TableComparison:
+    pin, fresh = ours.build.tables[table.name], theirs.build.tables[table.name]
+    differing = [
+        bucket
+        for bucket in sorted(pin.buckets.keys() | fresh.buckets.keys())
+        if pin.buckets.get(bucket) != fresh.buckets.get(bucket)
+    ]
+    if not differing:
+        return TableComparison(pin.rows, fresh.rows)
+    of_those = pc.field(BUCKET).isin(differing)
+    ours_only, theirs_only = _differences(
+        ours.rows(table).to_table(list(table.names()), filter=of_those),
+        theirs.rows(table).to_table(list(table.names()), filter=of_those),
+    )
+    return _comparison(pin.rows, fresh.rows, ours_only, theirs_only)
+
+
+def _compare_facts(inputs: BuildInputs, ours: _Side, theirs: _Side) -> TableComparison:
+    """Compare the facts of the snapshot's contents; a content's facts are one row, told apart by their text."""
+    contents = pa.array({file.content_id for file in inputs.snapshot.files if file.content_id}, pa.string())
+    of_those = pc.field("content_id").isin(contents) & (pc.field("extractor") == EXTRACTOR_VERSION)
+    sides = [_row_texts(side.rows(FACTS).scanner(list(FACTS.names()), filter=of_those)) for side in (ours, theirs)]
+    return _comparison(sides[0].num_rows, sides[1].num_rows, *_differences(*sides))
+
+
+def _row_texts(rows: ds.Scanner) -> pa.Table:
+    with duckdb.connect() as connection:
+        connection.register("facts", rows)
+        return connection.execute("SELECT content_id, md5(CAST(facts AS VARCHAR)) AS facts FROM facts").to_arrow_table()
+
+
+def _differences(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Rows only `left` has and rows only `right` has, as multisets."""
+    with duckdb.connect() as connection:
+        connection.register("ours", left)
+        connection.register("theirs", right)
+        return (
+            connection.execute("FROM ours EXCEPT ALL FROM theirs ORDER BY ALL").to_arrow_table(),
+            connection.execute("FROM theirs EXCEPT ALL FROM ours ORDER BY ALL").to_arrow_table(),
+        )
+
+
+def _comparison(rows: int, rows_full: int, ours_only: pa.Table, theirs_only: pa.Table) -> TableComparison:
+    examples = [
+        {"only_in": side, **row}
+        for side, differing in (("build", ours_only), ("scratch", theirs_only))
+        for row in differing.slice(0, SHOWN_ROWS).to_pylist()
+    ]
+    return TableComparison(rows, rows_full, ours_only.num_rows, theirs_only.num_rows, tuple(examples))

@@ -1,0 +1,98 @@
+"""How a dataset is described: a name, a purpose, and typed, documented columns.
+
+Glossary
+    dataset   a named set of rows; a stored table or a view, users see no difference.
+    fact      a dataset read off one content; stored nested in the `facts` table.
+    owner     the file a row belongs to (`file_id`), or `__global__`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+GLOBAL_OWNER = "__global__"
+"""Owner of the few rows that belong to no file."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its Arrow type and what it means."""
+
+    name: str
+    type: pa.DataType
+    doc: str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A named set of rows with a fixed, documented schema."""
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of a row."""
+        return pa.schema(pa.field(c.name, c.type, nullable=not c.required) for c in self.columns)
+
+    def names(self) -> tuple[str, ...]:
+        """Column names, in order."""
+        return tuple(c.name for c in self.columns)
+
+    def column(self, name: str) -> Column:
+        """The column called `name`."""
+        for candidate in self.columns:
+            if candidate.name == name:
+                return candidate
+        raise KeyError(f"{self.name} has no column {name}")
+
+
+def text(name: str, doc: str, *, required: bool = False) -> Column:
+    """A string column."""
+    return Column(name, pa.string(), doc, required)
+
+
+def number(name: str, doc: str, *, required: bool = False) -> Column:
+    """A 32-bit integer column: ordinals, offsets, counts inside one file."""
+    return Column(name, pa.int32(), doc, required)
+
+
+def long(name: str, doc: str, *, required: bool = False) -> Column:
+    """A 64-bit integer column."""
+    return Column(name, pa.int64(), doc, required)
+
+
+def flag(name: str, doc: str, *, required: bool = True) -> Column:
+    """A boolean column; a fact that is either so or not, hence required by default."""
+    return Column(name, pa.bool_(), doc, required)
+
+
+def real(name: str, doc: str, *, required: bool = False) -> Column:
+    """A floating point column."""
+    return Column(name, pa.float64(), doc, required)
+
+
+def texts(name: str, doc: str) -> Column:
+    """A list of strings."""
+    return Column(name, pa.list_(pa.string()), doc)
+
+
+def span(what: str = "", *, prefix: str = "", required: bool = True) -> tuple[Column, Column]:
+    """Start and end of `what`, as UTF-8 byte offsets, end-exclusive."""
+    of = f" of {what}" if what else ""
+    return (
+        number(f"{prefix}bstart", f"first byte{of}", required=required),
+        number(f"{prefix}bend", f"byte after the last{of}", required=required),
+    )
+
+
+def lines() -> tuple[Column, Column, Column]:
+    """Where a span is for people: first line, last line, column of the first byte."""
+    return (
+        number("line_start", "first line, from 1", required=True),
+        number("line_end", "last line, from 1", required=True),
+        number("col_start", "byte column of the start, from 0", required=True),
+    )

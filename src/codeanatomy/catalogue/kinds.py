@@ -1,0 +1,51 @@
+"""Kinds of nodes and edges. A kind is declared here only if some rule makes it and some test repository yields it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+
+class _Kind(StrEnum):
+    """A kind and what it means."""
+
+    doc: str
+
+    def __new__(cls, value: str, doc: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.doc = doc
+        return member
+
+
+class NodeKind(_Kind):
+    """What a node of the graph stands for; the first word of its id."""
+
+    REPO = "REPO", "The repository itself; one node, owned by no file."
+    FILE = "FILE", "A file of the snapshot, readable or not."
+    MODULE = "MODULE", "The module a file answers to."
+    DEF = "DEF", "A function, method, class, lambda or type alias."
+    PARAM = "PARAM", "A parameter of a function or lambda."
+    CALLSITE = "CALLSITE", "A call."
+    NAME_REF = "NAME_REF", "A use of a name or an attribute."
+    IMPORT = "IMPORT", "One imported alias."
+    TYPE_EXPR = "TYPE_EXPR", "An annotation."
+    SCOPE = "SCOPE", "A scope, as the language defines it."
+    BINDING = "BINDING", "A name that a scope binds."
+
+
+class EdgeKind(_Kind):
+    """What an edge of the graph says of its two ends."""
+
+    CONTAINS = (
+        "CONTAINS",
+        "Repository to file, file to module, module or definition to definition, call, import and scope.",
+    )
+    HAS_PARAM = "HAS_PARAM", "Definition to parameter."
+    ANNOTATED_BY = (
+        "ANNOTATED_BY",
+        "Parameter (its annotation), definition (its return annotation) or module/definition (a variable's) to type.",
+    )
+    SCOPE_PARENT = "SCOPE_PARENT", "Scope to the scope around it."
+    SCOPE_BINDS = "SCOPE_BINDS", "Scope to a name it binds."
+    RESOLVES_TO = "RESOLVES_TO", "Name reference to the binding it means."

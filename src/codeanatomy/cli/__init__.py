@@ -1,0 +1,1 @@
+"""The command line: a thin face over builds and queries."""

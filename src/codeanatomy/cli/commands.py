@@ -1,0 +1,319 @@
+"""One function per command: call the room that does it, print what it says. No logic of its own.
+
+Rooms are imported inside the functions: `codeanatomy sql` must not pay for what only `build` needs.
+"""
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from codeanatomy.cli.terminal import ProgressLine, size, table
+from codeanatomy.errors import InputError
+
+if TYPE_CHECKING:
+    from codeanatomy.build.progress import Listener
+    from codeanatomy.build.request import BuildRequest, BuildResult, Problem
+    from codeanatomy.query.graph import Graph
+    from codeanatomy.store.builds import Build
+    from codeanatomy.store.state import State
+
+SHOWN_PROBLEMS = 5
+
+
+def build(options: argparse.Namespace) -> int:
+    """Bring the graph up to date."""
+    from codeanatomy.build.run import build as run_build
+
+    with _progress(options) as listener:
+        result = run_build(_request(options), listener=listener)
+    if options.json:
+        _print_json(result.as_json())
+    if not options.quiet:
+        _tell_problems(result.problems, options)
+        _tell(_summary(result))
+    return 0
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Compare the last build with one from scratch."""
+    from codeanatomy.build.verify import verify as run_verify
+
+    with _progress(options) as listener:
+        found = run_verify(_request(options), listener=listener)
+    if options.json:
+        _print_json(found.as_json())
+    elif not found.equal:
+        for name, compared in found.tables.items():
+            for row in compared.examples:
+                print(f"{name}: {json.dumps(row, default=str)}")
+    if not options.quiet:
+        differing = [name for name, compared in found.tables.items() if not compared.equal]
+        rows = sum(compared.rows for compared in found.tables.values())
+        verdict = f"differs in {', '.join(differing)}" if differing else f"equal: {rows:,} rows"
+        _tell(f"verify {found.build_id}: {verdict} ({found.seconds:.1f} s)")
+    return 0 if found.equal else 1
+
+
+def status(options: argparse.Namespace) -> int:
+    """The last build, and whether the tree still looks like it."""
+    from codeanatomy.build.freshness import freshness
+
+    found = freshness(_request(options))
+    if options.json:
+        _print_json(found.as_json())
+    else:
+        last = found.build
+        print(f"last build  {last.build_id}  {_age(last)}  {last.mode}")
+        print(f"git commit  {last.git_commit or '-'}")
+        print(f"graph       {last.tables['cpg_nodes'].rows:,} nodes, {last.tables['cpg_edges'].rows:,} edges")
+        print(f"freshness   {'up to date' if found.fresh else 'stale: ' + '; '.join(found.reasons)}")
+        for change, paths in found.changes().items():
+            for path in paths if options.verbose else paths[:SHOWN_PROBLEMS]:
+                print(f"  {change:9} {path}")
+            if len(paths) > SHOWN_PROBLEMS and not options.verbose:
+                print(f"  … {len(paths) - SHOWN_PROBLEMS:,} more {change} (--verbose shows all)")
+    return 1 if options.check and not found.fresh else 0
+
+
+def builds(options: argparse.Namespace) -> int:
+    """The builds that are kept, newest first."""
+    from codeanatomy.store.builds import list_builds
+
+    kept = list_builds(_state(options))[::-1]
+    if options.json:
+        _print_json([_build_json(each) for each in kept])
+        return 0
+    print(
+        table(
+            ("build", "when", "mode", "commit", "files", "nodes", "edges", "seconds"),
+            [
+                (
+                    each.build_id,
+                    f"{each.created_at:%Y-%m-%d %H:%M:%S}",
+                    f"{each.mode} to {each.rolled_back_to}" if each.rolled_back_to else each.mode,
+                    (each.git_commit or "")[:10],
+                    each.figures["files"]["total"],
+                    each.tables["cpg_nodes"].rows,
+                    each.tables["cpg_edges"].rows,
+                    round(each.figures["seconds"], 1),
+                )
+                for each in kept
+            ],
+        )
+    )
+    return 0
+
+
+def rollback(options: argparse.Namespace) -> int:
+    """Make an earlier build the current one again."""
+    from codeanatomy.store.builds import find_build, latest_build, publish, rollback_build
+    from codeanatomy.store.lease import hold_lease
+
+    state = _state(options)
+    with hold_lease(state.location):
+        target = find_build(state, options.build)
+        current = latest_build(state) or target
+        made = rollback_build(target, current, datetime.now(UTC))
+        publish(state, made)
+    if options.json:
+        _print_json(_build_json(made))
+    if not options.quiet:
+        _tell(f"rolled back to {target.build_id} as build {made.build_id}; the next build starts from it")
+    return 0
+
+
+def gc(options: argparse.Namespace) -> int:
+    """Forget old builds and delete what only they needed."""
+    from codeanatomy.store.lease import hold_lease
+    from codeanatomy.store.retention import collect_garbage
+
+    if options.keep < 1:
+        raise InputError("--keep must be at least 1: the last build is never dropped")
+    state = _state(options)
+    older_than = timedelta(days=options.days) if options.days is not None else None
+    with hold_lease(state.location) as lease:
+        report = collect_garbage(state, lease, keep=options.keep, older_than=older_than, dry_run=options.dry_run)
+    if options.json:
+        _print_json(
+            {"builds": list(report.builds), "files": report.files, "bytes": report.bytes, "dry_run": options.dry_run}
+        )
+    if not options.quiet:
+        verb = "would drop" if options.dry_run else "dropped"
+        _tell(f"{verb} {len(report.builds)} builds, {report.files:,} files, {size(report.bytes)}")
+    return 0
+
+
+def sql(options: argparse.Namespace) -> int:
+    """Answer one SELECT."""
+    from codeanatomy.query.answers import print_csv, write_arrow
+
+    answer = _graph(options).read(options.query)
+    if options.arrow:
+        count = write_arrow(answer, options.arrow)
+        if not options.quiet:
+            _tell(f"wrote {count:,} rows to {options.arrow}")
+    elif options.csv:
+        print_csv(answer, sys.stdout)
+    else:
+        rows = [tuple(row.values()) for batch in answer for row in batch.to_pylist()]
+        if options.json:
+            _print_json({"columns": answer.schema.names, "rows": rows})
+        else:
+            print(table(answer.schema.names, rows))
+    return 0
+
+
+def publish(options: argparse.Namespace) -> int:
+    """Write the graph for other tools."""
+    from codeanatomy.query.publish import publish as run_publish
+
+    with _progress(options) as listener:
+        found = run_publish(
+            _graph(options),
+            options.out,
+            options.format,
+            tables=options.table,
+            canonical=options.determinism == "canonical",
+            on_table=listener.stage,
+        )
+    if options.json:
+        _print_json(found.as_json())
+    if not options.quiet:
+        rows = sum(found.tables.values())
+        _tell(f"published build {found.build_id} to {options.out}: {len(found.tables)} tables, {rows:,} rows")
+    return 0
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """What is there, what is wrong, what to do."""
+    from codeanatomy.cli.doctor import examine
+
+    findings = examine(options.repo, options.state, _pairs(options.storage_option, "--storage-option"))
+    if options.json:
+        _print_json([{"what": f.what, "ok": f.ok, "found": f.found, "todo": f.todo} for f in findings])
+    else:
+        for finding in findings:
+            print(f"{'✓' if finding.ok else '✗'} {finding.what:8} {finding.found}")
+            if finding.todo:
+                print(f"           → {finding.todo}")
+    return 0 if all(finding.ok for finding in findings) else 3
+
+
+def _request(options: argparse.Namespace) -> BuildRequest:
+    from codeanatomy.build.request import BuildRequest
+
+    engine: dict[str, Any] = {}
+    if "profile" in options:
+        engine = {
+            "profile": options.profile,
+            "master": options.master,
+            "remote": options.remote,
+            "spark_conf": _pairs(options.conf, "--conf"),
+        }
+    return BuildRequest(
+        repo=options.repo,
+        state=options.state,
+        full=getattr(options, "full", False),
+        repo_id=options.repo_id,
+        include=tuple(options.include or ()),
+        exclude=tuple(options.exclude or ()),
+        roots=tuple(root.strip("/") for root in options.root or ()),
+        max_file_bytes=int(options.max_file_mb * 1_048_576),
+        storage_options=_pairs(options.storage_option, "--storage-option"),
+        **engine,
+    )
+
+
+def _state(options: argparse.Namespace) -> State:
+        from codeanatomy.store.location import locate_state
+    from codeanatomy.store.state import open_state
+
+    return open_state(locate_state(options.repo, options.state, _pairs(options.storage_option, "--storage-option")))
+
+
+def _graph(options: argparse.Namespace) -> Graph:
+    from codeanatomy.query.graph import open_graph
+
+    return open_graph(
+        options.repo,
+        state=options.state,
+        build=options.build,
+        storage_options=_pairs(options.storage_option, "--storage-option"),
+    )
+
+
+@contextmanager
+def _progress(options: argparse.Namespace) -> Iterator[Listener]:
+    from codeanatomy.build.progress import Silent
+
+    if options.quiet or not sys.stderr.isatty():
+        yield Silent()
+        return
+    with ProgressLine() as line:
+        yield line
+
+
+def _summary(result: BuildResult) -> str:
+    files, tables = result.files, result.tables
+    graph = f"{tables['cpg_nodes']['rows']:,} nodes, {tables['cpg_edges']['rows']:,} edges"
+    if result.mode == "noop":
+        return f"build {result.build_id}: up to date, {files['total']:,} files, {graph} ({result.seconds:.1f} s)"
+    return (
+        f"build {result.build_id}: {result.mode}, {files['total']:,} files, {graph} "
+        f"({result.seconds:.1f} s, peak {result.peak_memory_mb:,} MB)"
+    )
+
+
+def _tell_problems(problems: Sequence[Problem], options: argparse.Namespace) -> None:
+    for problem in problems if options.verbose else problems[:SHOWN_PROBLEMS]:
+        _tell(f"warning: {problem.path}: {problem.reason}: {problem.detail}")
+    if len(problems) > SHOWN_PROBLEMS and not options.verbose:
+        _tell(f"warning: {len(problems) - SHOWN_PROBLEMS:,} more files with problems (--verbose shows all)")
+
+
+def _build_json(build: Build) -> dict[str, Any]:
+    return {
+        "build_id": build.build_id,
+        "parent_build_id": build.parent_build_id,
+        "created_at": build.created_at.isoformat(),
+        "mode": build.mode,
+        "rolled_back_to": build.rolled_back_to,
+        "git_commit": build.git_commit,
+        "snapshot_id": build.snapshot_id,
+        "files": build.figures["files"],
+        "tables": {
+            name: {"rows": pin.rows, "digest": pin.digest.hash, "version": pin.version}
+            for name, pin in build.tables.items()
+        },
+        "seconds": round(build.figures["seconds"], 3),
+    }
+
+
+def _age(build: Build) -> str:
+    seconds = int((datetime.now(UTC) - build.created_at).total_seconds())
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    if any(not separator for _, separator, _ in pairs):
+        raise InputError(f"{option} takes KEY=VALUE")
+    return {key: value for key, _, value in pairs}
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, default=str))
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr)

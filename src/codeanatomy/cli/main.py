@@ -1,0 +1,154 @@
+"""The `codeanatomy` command: parse, call, print. Every error is one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from codeanatomy import __version__
+from codeanatomy.cli import commands
+from codeanatomy.cli.options import with_defaults
+from codeanatomy.errors import CodeAnatomyError
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+PROFILES = ("prod_fast", "dev_debug", "memory_tight")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        options = with_defaults(parser(), sys.argv[1:] if arguments is None else arguments)
+        code: int = options.run(options)
+    except CodeAnatomyError as error:
+        print(f"codeanatomy: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("codeanatomy: interrupted; the last build is untouched", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has left; nobody needs to hear of it
+        return 141
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command and its options."""
+    top = argparse.ArgumentParser(
+        prog="codeanatomy", description="A code property graph of a Python repository, kept fresh."
+    )
+    top.add_argument("--version", action="version", version=f"codeanatomy {__version__}")
+    chosen = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    build = _command(chosen, "build", commands.build, "bring the graph up to date", "codeanatomy build ~/src/django")
+    build.add_argument("--full", action="store_true", help="build everything, even if nothing changed")
+    _scan_options(build)
+    _engine_options(build)
+
+    verify = _command(
+        chosen, "verify", commands.verify, "compare the last build with one from scratch", "codeanatomy verify --json"
+    )
+    _scan_options(verify)
+    _engine_options(verify)
+
+    status = _command(
+        chosen, "status", commands.status, "the last build, and whether it is fresh", "codeanatomy status"
+    )
+    status.add_argument("--check", action="store_true", help="exit 1 if the tree has changed since the last build")
+    _scan_options(status)
+
+    _command(chosen, "builds", commands.builds, "the builds that are kept", "codeanatomy builds")
+
+    _command(
+        chosen,
+        "rollback",
+        commands.rollback,
+        "go back to an earlier build",
+        "codeanatomy rollback 20260301T09",
+        "build",
+    )
+
+    gc = _command(chosen, "gc", commands.gc, "forget old builds and delete their files", "codeanatomy gc --keep 3")
+    gc.add_argument("--keep", type=int, default=10, metavar="N", help="builds to keep at least (default: 10)")
+    gc.add_argument("--days", type=float, metavar="D", help="keep builds younger than this as well")
+    gc.add_argument("--dry-run", action="store_true", help="say what would go, delete nothing")
+
+    sql = _command(
+        chosen,
+        "sql",
+        commands.sql,
+        "ask the graph in SQL, read-only",
+        'codeanatomy sql "SELECT node_kind, count(*) FROM cpg_nodes GROUP BY ALL"',
+        "query",
+    )
+    sql.add_argument("--build", metavar="ID", help="the build to ask (default: the last)")
+    sql.add_argument("--csv", action="store_true", help="print CSV")
+    sql.add_argument("--arrow", metavar="FILE", help="write an Arrow IPC file instead of printing")
+
+    publish = _command(
+        chosen,
+        "publish",
+        commands.publish,
+        "write the graph for other tools",
+        "codeanatomy publish --out graph --format duckdb",
+    )
+    publish.add_argument("--out", required=True, metavar="DIR", help="directory to write; made anew")
+    publish.add_argument("--format", choices=("parquet", "duckdb"), default="parquet", help="(default: parquet)")
+    publish.add_argument("--build", metavar="ID", help="the build to publish (default: the last)")
+    publish.add_argument("--table", action="append", metavar="NAME", help="only this dataset; may be repeated")
+    publish.add_argument(
+        "--determinism",
+        choices=("stable", "canonical"),
+        default="stable",
+        help="canonical: sorted, the same bytes every time",
+    )
+
+    _command(chosen, "doctor", commands.doctor, "what is there, what is wrong, what to do", "codeanatomy doctor")
+    return top
+
+
+def _command(
+    chosen: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    purpose: str,
+    example: str,
+    argument: str | None = None,
+) -> argparse.ArgumentParser:
+    """A command with what all commands have; its own argument, if any, comes before the repository."""
+    command = chosen.add_parser(
+        name, help=purpose, description=f"{purpose.capitalize()}.", epilog=f"example: {example}"
+    )
+    command.set_defaults(run=run)
+    if argument:
+        command.add_argument(argument, metavar=argument.upper())
+    command.add_argument("repo", nargs="?", default=".", metavar="REPO", help="the repository (default: here)")
+    command.add_argument("--state", metavar="DIR", help="where the state is (default: REPO/.codeanatomy)")
+    command.add_argument(
+        "--storage-option", action="append", default=[], metavar="KEY=VALUE", help="for a state on an object store"
+    )
+    command.add_argument("--config", metavar="FILE", help="a TOML file of yours with options")
+    command.add_argument("--json", action="store_true", help="print data as JSON on stdout")
+    command.add_argument("--quiet", action="store_true", help="print nothing but data and errors")
+    command.add_argument("--verbose", action="store_true", help="print more")
+    return command
+
+
+def _scan_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--include", action="append", metavar="GLOB", help="only files that match; may be repeated")
+    command.add_argument("--exclude", action="append", metavar="GLOB", help="no files that match; may be repeated")
+    command.add_argument("--root", action="append", metavar="DIR", help="where module names start; may be repeated")
+    command.add_argument("--max-file-mb", type=float, default=10, metavar="MB", help="skip larger files (default: 10)")
+    command.add_argument("--repo-id", default="", metavar="TEXT", help="tells this repository from others in its ids")
+
+
+def _engine_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--profile", choices=PROFILES, default=PROFILES[0], help=f"(default: {PROFILES[0]})")
+    command.add_argument("--master", metavar="URL", help="Spark master (default: local[*])")
+    command.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://host:port")
+    command.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark option; may be repeated"
+    )

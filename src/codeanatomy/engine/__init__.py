@@ -1,0 +1,1 @@
+"""The Spark session, its runtime profiles and its settings; knows nothing about code graphs."""

@@ -1,0 +1,67 @@
+"""The class-data archive: Spark's classes parsed once per installation, which halves the start of every later session.
+
+It lives in the user's cache, named after the exact Java and jars it was made from. The JVM ignores an archive that
+does not fit, so a missing, stale or broken one costs time and never a session. It is made by `training`, in a
+process of its own and with the lowest priority, after the first session has ended: that session pays nothing for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from codeanatomy.engine.java import JavaRuntime
+from codeanatomy.engine.jvm import SPARK_HOME, worker_path
+
+ARCHIVES_KEPT = 3
+
+
+def archive_path(java: JavaRuntime, cache: Path) -> Path:
+    """Where the archive for this Java and these jars is, or would be."""
+    jars = sorted((jar.name, jar.stat().st_size, jar.stat().st_mtime_ns) for jar in (SPARK_HOME / "jars").iterdir())
+    # The JVM compares the whole class path, which begins with the configuration directory in the cache.
+    identity = repr((str(java.home), java.version, str(SPARK_HOME), str(cache), jars))
+    return cache / "archives" / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.jsa"
+
+
+def archive_options(archive: Path) -> list[str]:
+    """The JVM options that use this archive if it is there."""
+    if not archive.exists():
+        return []
+    with contextlib.suppress(OSError):
+        os.utime(archive)  # keeps it among the recently used
+    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
+
+
+def publish_archive(made: Path, archive: Path) -> None:
+    """Give a finished archive its name, in one step, and forget those not used for longest."""
+    made.replace(archive)
+    by_use = sorted(archive.parent.glob("*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in by_use[ARCHIVES_KEPT:]:
+        old.unlink(missing_ok=True)
+
+
+def failure_mark(archive: Path) -> Path:
+    """Exists if making this archive failed once; it is not tried again."""
+    return archive.with_suffix(".failed")
+
+
+def train_in_background(archive: Path) -> None:
+    """Have the archive made by a process that outlives this one, unless it is there."""
+    if archive.exists() or failure_mark(archive).exists():
+        return
+    # The shell ends at once and leaves the training to the system, which also buries it.
+    subprocess.run(
+        ["/bin/sh", "-c", 'nice -n 19 "$0" -P -m codeanatomy.engine.training &', sys.executable],
+        cwd=archive.parents[1],
+        env={**os.environ, "PYTHONPATH": worker_path()},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        check=False,
+    )

@@ -1,0 +1,175 @@
+"""Starts and ends the JVM of a session, with nothing of the caller's surroundings inside it.
+
+The JVM gets our Spark, an empty configuration directory and our worker path. It does not get the current directory,
+which may be the repository under analysis, nor the caller's SPARK_*, PYSPARK_* and PYTHON* variables. All it prints
+goes to the session's log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+
+import codeanatomy
+from codeanatomy.engine.java import JavaRuntime
+from codeanatomy.engine.memory import descendants
+from codeanatomy.errors import MachineError
+
+SPARK_HOME = Path(pyspark.__file__).parent
+OUT_OF_MEMORY_EXIT = 3  # what -XX:+ExitOnOutOfMemoryError makes the JVM return
+NO_MEMORY = ("Could not reserve enough space", "Cannot allocate memory", "insufficient memory")
+
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+FOREIGN = ("SPARK_", "PYSPARK_", "PYTHON")
+FOREIGN_TO_LOCAL = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+KEPT = ("PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+
+LOGGING = """\
+rootLogger.level = {level}
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{{HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+"""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """All a JVM needs to start."""
+
+    java: JavaRuntime
+    conf: Mapping[str, str]
+    java_options: Sequence[str]
+    log_level: str
+    log: Path
+    scratch: Path
+    config: Path
+    is_local: bool
+
+
+@contextlib.contextmanager
+def isolated_environment(launch: Launch) -> Iterator[None]:
+    """What pyspark may see of the environment while it starts Spark; the caller's is restored afterwards."""
+    foreign = FOREIGN + (FOREIGN_TO_LOCAL if launch.is_local else ())
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith(foreign) and name not in KEPT:
+            del os.environ[name]
+    os.environ.update(
+        JAVA_HOME=str(launch.java.home),
+        PYSPARK_PYTHON=sys.executable,
+        PYSPARK_SUBMIT_ARGS=f'--properties-file "{_properties_file(launch)}" pyspark-shell',
+        PYTHONPATH=worker_path(),
+        PYTHONSAFEPATH="1",
+        SPARK_CONF_DIR=str(launch.config),
+        SPARK_HOME=str(SPARK_HOME),
+    )
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+
+
+def start_jvm(launch: Launch) -> JavaGateway:
+    """Start the JVM, inside the isolated environment, and return pyspark's gateway to it."""
+    with launch.log.open("ab") as log:
+        try:
+            streams = {"stdout": log, "stderr": log, "cwd": launch.scratch}
+            return launch_gateway(popen_kwargs=streams)  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError:
+            raise MachineError(f"Spark did not start: {complaint_in(launch.log)} (log: {launch.log})") from None
+
+
+def request_end(process: subprocess.Popen[bytes]) -> list[int]:
+    """Ask the JVM to stop Spark and exit; return the processes below it, which should go with it."""
+    workers = descendants(process.pid)
+    if process.stdin is not None:
+        process.stdin.close()
+    return workers
+
+
+def await_end(process: subprocess.Popen[bytes], workers: Sequence[int], seconds: float) -> None:
+    """Return once the JVM and its workers are gone, by force after this time."""
+    deadline = time.monotonic() + seconds
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    remaining = list(workers)
+    while remaining := [pid for pid in remaining if Path(f"/proc/{pid}").exists()]:
+        if time.monotonic() > deadline:
+            for pid in remaining:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return
+        time.sleep(0.02)
+
+
+def death_of(process: subprocess.Popen[bytes]) -> str | None:
+    """Why the JVM is dead, if it is."""
+    try:
+        code = process.wait(1)
+    except subprocess.TimeoutExpired:
+        return None
+    if code == OUT_OF_MEMORY_EXIT:
+        return "Spark's heap is too small; give it more with spark.driver.memory"
+    if code == -signal.SIGKILL:
+        return "Spark was killed, most likely for lack of memory; try the memory_tight profile"
+    return f"Spark's JVM ended unexpectedly with exit code {code}"
+
+
+def complaint_in(log: Path) -> str:
+    """The line of the log that says best why Spark did not start."""
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    if any(mark in line for line in lines for mark in NO_MEMORY):
+        return "the machine has not enough free memory; try the memory_tight profile"
+    telling = [line for line in lines if line and " WARN" not in line and not line.startswith(("WARN", "at "))]
+    line = next((line for line in telling if " ERROR " in line), (telling or ["it printed nothing"])[0])
+    return re.sub(r'^Exception in thread "\w+" [\w.$]+: ', "", line)
+
+
+def _properties_file(launch: Launch) -> Path:
+    logging = launch.scratch / "log4j2.properties"
+    logging.write_text(LOGGING.format(level=launch.log_level), encoding="utf-8")
+    options = (
+        *launch.java_options,
+        f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        f"-Djava.io.tmpdir={launch.scratch}",
+        "-XX:-UsePerfData",
+        "-XX:+ExitOnOutOfMemoryError",
+    )
+    java_options = [f'"{option}"' for option in options] + [launch.conf.get(JAVA_OPTIONS, "")]
+    conf = {**launch.conf, JAVA_OPTIONS: " ".join(java_options)}
+    # A private file, because a command line is public and options may hold storage credentials.
+    path = launch.scratch / "spark.conf"
+    path.write_text("".join(f"{key}={_escaped(value)}\n" for key, value in conf.items()), encoding="utf-8")
+    return path
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def worker_path() -> str:
+    """The directory of this package if workers would not find it themselves."""
+    root = str(Path(codeanatomy.__file__).parents[1])
+    return "" if root in sysconfig.get_paths().values() else root

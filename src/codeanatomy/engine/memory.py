@@ -1,0 +1,92 @@
+"""How much memory the machine has, and the most this process and its descendants ever held.
+
+Shared pages are counted once where the system can tell (Linux); elsewhere the figure is the system's own maximum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MB = 1024 * 1024
+SECONDS_BETWEEN_SAMPLES = 0.5
+PROC = Path("/proc")
+CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+@dataclass
+class PeakMemory:
+    """The highest total seen so far."""
+
+    mb: int = 0
+
+
+def machine_memory_mb() -> int:
+    """The memory this process may use: the machine's, or its container's if that is less."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in CGROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError):
+            total = min(total, int(path.read_text(encoding="ascii")))
+    return total // MB
+
+
+@contextlib.contextmanager
+def peak_memory() -> Iterator[PeakMemory]:
+    """Watch the process tree while the block runs."""
+    peak = PeakMemory()
+    done = threading.Event()
+
+    def watch() -> None:
+        while True:
+            peak.mb = max(peak.mb, tree_memory_mb())
+            if done.wait(SECONDS_BETWEEN_SAMPLES):
+                return
+
+    watcher = threading.Thread(target=watch, name="peak-memory", daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
+
+
+def tree_memory_mb() -> int:
+    """What this process and its descendants hold now."""
+    if not PROC.is_dir():
+        unit = 1 if sys.platform == "darwin" else 1024
+        used = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return sum(used) * unit // MB
+    return sum(_process_kb(pid) for pid in [os.getpid(), *descendants(os.getpid())]) // 1024
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes this one started, and those they started."""
+    children: dict[int, list[int]] = {}
+    for stat in PROC.glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The command name may hold spaces and parentheses; what follows its last parenthesis is regular.
+            parent = int(stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(stat.parent.name))
+    found: list[int] = []
+    queue = [pid]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def _process_kb(pid: int) -> int:
+    for name, key in (("smaps_rollup", "Pss:"), ("status", "VmRSS:")):
+        with contextlib.suppress(OSError):
+            for line in (PROC / str(pid) / name).read_text(encoding="utf-8", errors="replace").splitlines():
+                if line.startswith(key):
+                    return int(line.split()[1])
+    return 0

@@ -1,0 +1,58 @@
+"""What a session changes in the calling process, undone when it ends: signal handlers, `sys.path`, log filters."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+
+@contextlib.contextmanager
+def signals_unwind() -> Iterator[None]:
+    """Let a termination request unwind the stack like ctrl-C does, and undo pyspark's own handler afterwards."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: FrameType | None) -> NoReturn:
+        sys.exit(128 + number)
+
+    interrupt, terminate = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    if terminate is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGTERM, terminate)
+
+
+@contextlib.contextmanager
+def sys_path_kept() -> Iterator[None]:
+    """Drop what pyspark adds."""
+    before = list(sys.path)
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+@contextlib.contextmanager
+def py4j_quiet() -> Iterator[None]:
+    """Keep py4j from printing a traceback through the root logger when the JVM dies; we raise an error instead."""
+
+    def foreign(record: logging.LogRecord) -> bool:
+        return Path(record.pathname).parent.name != "py4j"
+
+    root = logging.getLogger()
+    root.addFilter(foreign)
+    try:
+        yield
+    finally:
+        root.removeFilter(foreign)

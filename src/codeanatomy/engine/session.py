@@ -1,0 +1,188 @@
+"""Opens the one Spark session of a process and closes it without a trace.
+
+Must not assume that a session is local: what runs on it may also run on a Spark Connect server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.sql import SparkSession
+
+from codeanatomy.engine.archive import archive_options, archive_path, train_in_background
+from codeanatomy.engine.daemon import PRELOAD
+from codeanatomy.engine.java import require_java
+from codeanatomy.engine.jvm import (
+    Launch,
+    await_end,
+    complaint_in,
+    death_of,
+    isolated_environment,
+    request_end,
+    start_jvm,
+)
+from codeanatomy.engine.memory import machine_memory_mb
+from codeanatomy.engine.places import cache_directory, new_log, scratch_directory
+from codeanatomy.engine.process import py4j_quiet, signals_unwind, sys_path_kept
+from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.errors import InputError, MachineError
+
+LOG = "spark.codeanatomy.log"
+SECONDS_TO_STOP = 10.0
+
+
+@contextlib.contextmanager
+def open_engine(settings: EngineSettings | None = None) -> Iterator[SparkSession]:
+    """A Spark session; when the block ends, its JVM, its workers and its files are gone."""
+    settings = settings or EngineSettings()
+    if SparkContext._gateway is not None or SparkSession.getActiveSession() is not None:
+        raise InputError("this Python process already runs Spark; use a process of its own for CodeAnatomy")
+    with _remote_session(settings, settings.remote) if settings.remote else own_session(settings) as spark:
+        yield spark
+
+
+def log_of(spark: SparkSession) -> Path | None:
+    """Where Spark's own output goes, if its JVM is ours."""
+    log = spark.conf.get(LOG, None)
+    return Path(log) if log else None
+
+
+@contextlib.contextmanager
+def own_session(settings: EngineSettings, seconds_to_stop: float = SECONDS_TO_STOP) -> Iterator[SparkSession]:
+    """A session whose JVM is a child of this process."""
+    java = require_java()
+    cache = cache_directory()
+    log = new_log(cache)
+    archive = archive_path(java, cache) if settings.archive else None
+    with signals_unwind(), sys_path_kept(), py4j_quiet(), scratch_directory() as scratch:
+        launch = Launch(
+            java=java,
+            conf=_conf(settings, scratch, log),
+            java_options=_java_options(settings, archive),
+            log_level=settings.profile.log_level,
+            log=log,
+            scratch=scratch,
+            config=cache / "conf",
+            is_local=settings.is_local,
+        )
+        with isolated_environment(launch):
+            gateway = start_jvm(launch)
+            try:
+                spark = _connect(gateway, launch)
+            except BaseException:
+                _disconnect(gateway, seconds_to_stop)
+                raise
+        try:
+            yield spark
+        except (CapturedException, Py4JJavaError) as error:
+            # Its text lives in the JVM and would be lost with it.
+            raise PySparkException(str(error)).with_traceback(error.__traceback__) from None
+        except (Py4JError, OSError, EOFError) as error:
+            if (death := death_of(gateway.proc)) is None:
+                raise
+            raise MachineError(f"{death} (log: {log})") from error
+        finally:
+            _disconnect(gateway, seconds_to_stop)
+    if archive:
+        train_in_background(archive)
+
+
+def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
+    profile = settings.profile
+    conf = {
+        "spark.app.name": "codeanatomy",
+        "spark.master": settings.master or f"local[{profile.threads_for(_processors())}]",
+        "spark.driver.memory": f"{profile.heap_for(machine_memory_mb())}m",
+        "spark.local.dir": str(scratch),
+        "spark.scheduler.mode": "FAIR",
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        LOG: str(log),
+    }
+    if settings.is_local:
+        conf |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.python.daemon.module": "codeanatomy.engine.daemon",
+            f"spark.executorEnv.{PRELOAD}": ",".join(settings.preload),
+        }
+    return conf | settings.sql_conf() | dict(settings.conf)
+
+
+def _java_options(settings: EngineSettings, archive: Path | None) -> list[str]:
+    options = archive_options(archive) if archive else []
+    if settings.short_run and settings.is_local:
+        # The first compiler alone and the simplest collector: quick to start, up to 2.6 times slower on large data.
+        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    return options
+
+
+def _connect(gateway: JavaGateway, launch: Launch) -> SparkSession:
+    try:
+        context = SparkContext(gateway=gateway)
+        # It would print a traceback to the user's terminal when the JVM goes away before it does.
+        context._accumulatorServer.handle_error = _ignore_error  # type: ignore[method-assign]
+        return SparkSession.builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        cause = str(error).partition("\n")[0] if isinstance(error, PySparkException) else complaint_in(launch.log)
+        raise MachineError(
+            f"Spark did not start on {launch.conf['spark.master']}: {cause} (log: {launch.log})"
+        ) from None
+
+
+def _ignore_error(request: object, client_address: object) -> None:
+    pass
+
+
+def _disconnect(gateway: JavaGateway, seconds_to_stop: float) -> None:
+    workers = request_end(gateway.proc)
+    context = SparkContext._active_spark_context
+    if context is not None:
+        # The JVM is stopping Spark already; this ends the threads on our side meanwhile.
+        context._jsc = None
+        context.stop()
+    await_end(gateway.proc, workers, seconds_to_stop)
+    with contextlib.suppress(Py4JError, OSError):
+        gateway.shutdown()
+    # pyspark would hand the dead JVM to the next session of this process.
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextlib.contextmanager
+def _remote_session(settings: EngineSettings, url: str) -> Iterator[SparkSession]:
+    address = urlsplit(url)
+    if address.scheme != "sc" or not address.hostname:
+        raise InputError(f"{url} is not the address of a Spark Connect server; it looks like sc://host:15002")
+    try:
+        from pyspark.sql.connect.session import SparkSession as ConnectSession  # noqa: PLC0415 (an optional extra)
+    except ImportError as error:
+        raise MachineError("--remote needs more packages: pip install 'codeanatomy[connect]'") from error
+    # The client itself would retry for minutes before it says so.
+    try:
+        socket.create_connection((address.hostname, address.port or 15002), timeout=10).close()
+    except OSError as error:
+        raise MachineError(f"no Spark Connect server answers at {url}: {error}") from error
+    spark: Any = ConnectSession.builder.remote(url).create()
+    try:
+        for key, value in settings.sql_conf().items():
+            spark.conf.set(key, value)
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,357 @@
+"""Functions, classes, lambdas and type aliases: what they are called, what they take, and their scopes.
+
+Decorators, defaults and class arguments are evaluated where the definition stands; so are annotations, unless the
+definition has type parameters, which have a scope of their own around the annotations and the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tree_sitter import Node
+
+from codeanatomy.extract import grammar as g
+from codeanatomy.extract.type_exprs import annotation
+from codeanatomy.extract.assignments import emit_stored_name, push_result, store
+from codeanatomy.extract.columns import STORED
+from codeanatomy.extract.literals import string_value
+from codeanatomy.extract.scopes import PARAMETER
+from codeanatomy.extract.shapes import called_name, dotted_name, no_value, parts, unparenthesized
+from codeanatomy.extract.walk import NOTHING, Handler, Walk
+
+_DEF_WIDTH: Final = len(STORED["cst_defs"])
+_DEF_END: Final = STORED["cst_defs"].index("bend")
+_DEF_GENERATOR: Final = STORED["cst_defs"].index("is_generator")
+_SCOPE_WIDTH: Final = len(STORED["sym_scopes"])
+_SCOPE_END: Final = STORED["sym_scopes"].index("bend")
+
+_ANONYMOUS: Final = b"<missing>"
+
+
+def decorated_definition(w: Walk, node: Node) -> None:
+    """Decorators, which are evaluated before the definition is made."""
+    inside = parts(node)
+    decorators = [parts(child)[0] for child in inside if child.kind_id == g.DECORATOR and parts(child)]
+    definition = inside[-1]
+    if definition.kind_id == g.CLASS_DEFINITION:
+        w.stack.append((class_definition, definition, decorators))
+    elif definition.kind_id == g.FUNCTION_DEFINITION:
+        w.stack.append((function_definition, definition, decorators))
+    w.stack += decorators[::-1]
+
+
+def function_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) -> None:
+    """`def name[T](parameters) -> returns: body`."""
+    part = _by_kind(node)
+    around = w.scope
+    name_node = part.get(g.IDENTIFIER)
+    returns = part.get(g.TYPE)
+    body = part.get(g.BLOCK)
+    name = _define(w, name_node, b"def")
+    def_no = len(w.def_qualnames)
+    inner = _type_parameter_scope(w, node, name, part)
+    scope = w.open_scope(b"function", inner, name, node, def_no)
+    _emit_def(
+        w,
+        node,
+        kind=b"method" if w.scopes.kinds[around] == b"class" else b"function",
+        name=name,
+        name_node=name_node,
+        own_scope=scope,
+        decorators=decorators,
+        returns=returns,
+        is_async=node.children[0].kind_id == g.ASYNC,
+        body=body,
+    )
+    _push_body(w, node, body, scope)
+    if returns is not None:
+        w.stack.append((annotation, returns, b"return", def_no, NOTHING))
+    if g.PARAMETERS in part:
+        _push_parameters(w, part[g.PARAMETERS], def_no, scope)
+    _push_type_parameters(w, part, inner)
+
+
+def class_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) -> None:
+    """`class name[T](arguments): body`."""
+    part = _by_kind(node)
+    name_node = part.get(g.IDENTIFIER)
+    body = part.get(g.BLOCK)
+    name = _define(w, name_node, b"class")
+    def_no = len(w.def_qualnames)
+    inner = _type_parameter_scope(w, node, name, part)
+    scope = w.open_scope(b"class", inner, name, node, def_no)
+    arguments = parts(part[g.ARGUMENT_LIST]) if g.ARGUMENT_LIST in part else []
+    _emit_bases(w, arguments, def_no)
+    _emit_def(
+        w,
+        node,
+        kind=b"class",
+        name=name,
+        name_node=name_node,
+        own_scope=scope,
+        decorators=decorators,
+        base_count=len(arguments),
+        body=body,
+    )
+    _push_body(w, node, body, scope)
+    w.stack += arguments[::-1]
+    _push_type_parameters(w, part, inner)
+
+
+def lambda_expression(w: Walk, node: Node) -> None:
+    """`lambda parameters: body`."""
+    around = w.scope
+    def_no = len(w.def_qualnames)
+    container = w.scope_defs[around]
+    number = w.lambda_counts[container] = w.lambda_counts.get(container, 0) + 1
+    scope = w.open_scope(b"lambda", around, b"lambda", node, def_no)
+    _emit_def(w, node, kind=b"lambda", name=b"<lambda%d>" % number, name_node=None, own_scope=scope)
+    children = node.children
+    mark = (_mark_generator, len(w.defs) - _DEF_WIDTH, scope)
+    w.stack += [around, mark, (push_result, b"return", [children[-1]]), scope]
+    if children[1].kind_id == g.LAMBDA_PARAMETERS:
+        _push_parameters(w, children[1], def_no, scope)
+
+
+def type_alias_statement(w: Walk, node: Node) -> None:
+    """`type Name[T] = value`, whose value is evaluated when it is asked for, in a scope of its own."""
+    w.statement_end = node.end_byte
+    left, right = node.children[1], node.children[-1]
+    left = parts(left)[0]
+    part = _by_kind(left) if left.kind_id == g.GENERIC_TYPE else {g.IDENTIFIER: left}
+    name_node = part[g.IDENTIFIER]
+    around = w.scope
+    start, end = name_node.start_byte, name_node.end_byte
+    name = w.text[start:end]
+    symbol = w.scopes.bind(around, w.pool[name], b"type_alias", start, end)
+    emit_stored_name(w, w.pool[name], b"store", symbol, start, end)
+    inner = _type_parameter_scope(w, node, name, part)
+    scope = w.open_scope(b"type_alias", inner, name, node, len(w.def_qualnames))
+    _emit_def(w, node, kind=b"type_alias", name=name, name_node=name_node, own_scope=scope)
+    w.stack += [around, right, scope]
+    _push_type_parameters(w, part, inner)
+
+
+def docstring(w: Walk, block: Node | None, def_no: int) -> tuple[int, int]:
+    """Emit the docstring a body starts with; its span."""
+    inside = (block.named_child(at) for at in range(block.named_child_count)) if block is not None else ()
+    first = next((child for child in inside if child is not None and not child.is_extra), None)
+    if first is None or first.kind_id != g.EXPRESSION_STATEMENT:
+        return NOTHING, NOTHING
+    inside = parts(first)
+    literal = unparenthesized(inside[0]) if len(inside) == 1 else first
+    value = string_value(literal, w.text)
+    if value is None or first.children[-1].kind_id == g.COMMA:
+        return NOTHING, NOTHING
+    start, end = literal.start_byte, literal.end_byte
+    # def_no, span, text
+    w.docstrings.fromlist([def_no, start, end, w.pool[value]])
+    return start, end
+
+
+def _by_kind(node: Node) -> dict[int, Node]:
+    """The first child of each kind."""
+    return {child.kind_id: child for child in reversed(node.children)}
+
+
+def _define(w: Walk, name_node: Node | None, site: bytes) -> bytes:
+    """Bind the name of a definition; the parser may have missed it."""
+    if name_node is None or name_node.start_byte == name_node.end_byte:
+        return _ANONYMOUS
+    start, end = name_node.start_byte, name_node.end_byte
+    name = w.text[start:end]
+    w.scopes.bind(w.scope, w.pool[name], site, start, end)
+    return name
+
+
+def _emit_def(
+    w: Walk,
+    node: Node,
+    *,
+    kind: bytes,
+    name: bytes,
+    name_node: Node | None,
+    own_scope: int,
+    decorators: Sequence[Node] = (),
+    base_count: int = 0,
+    returns: Node | None = None,
+    is_async: bool = False,
+    body: Node | None = None,
+) -> None:
+    """One row of `cst_defs`, and those of its decorators and docstring."""
+    pool = w.pool
+    def_no = len(w.def_qualnames)
+    container = w.scope_defs[w.scope]
+    qualname = w.qualify(w.def_qualnames[container] if container != NOTHING else b"", name)
+    w.def_qualnames.append(qualname)
+    for position, decorator in enumerate(decorators):
+        start, end = decorator.start_byte, decorator.end_byte
+        # def_no, position, span, text, dotted
+        w.decorators.fromlist([def_no, position, start, end, w.source(start, end), called_name(w, decorator)])
+    doc_start, doc_end = docstring(w, body, def_no)
+    # scope_no, own_scope_no, kind, name, qualname, ordinal, span, name span, decorators, bases, returns, is_async,
+    # is_generator, docstring span
+    w.defs.fromlist(
+        [
+            w.scope,
+            own_scope,
+            pool[kind],
+            pool[name],
+            pool[qualname],
+            w.ordinal("def", qualname),
+            node.start_byte,
+            node.end_byte,
+            name_node.start_byte if name_node is not None else NOTHING,
+            name_node.end_byte if name_node is not None else NOTHING,
+            len(decorators),
+            base_count,
+            w.source(returns.start_byte, returns.end_byte) if returns is not None else NOTHING,
+            is_async,
+            0,
+            doc_start,
+            doc_end,
+        ]
+    )
+
+
+def _emit_bases(w: Walk, arguments: Sequence[Node], def_no: int) -> None:
+    """Rows of `cst_bases`."""
+    for position, argument in enumerate(arguments):
+        keyword = NOTHING
+        value = argument
+        if argument.kind_id == g.KEYWORD_ARGUMENT:
+            name, value = argument.children[0], argument.children[-1]
+            keyword = w.pool[w.text[name.start_byte : name.end_byte]]
+        elif argument.kind_id in (g.LIST_SPLAT, g.DICTIONARY_SPLAT):
+            value = argument.children[-1]
+            keyword = w.pool[b"*" if argument.kind_id == g.LIST_SPLAT else b"**"]
+        base = value = unparenthesized(value)
+        while base.kind_id == g.SUBSCRIPT:
+            base = base.children[0]
+        text = w.source(argument.start_byte, argument.end_byte)
+        # def_no, position, keyword, span, text, dotted
+        w.bases.fromlist([def_no, position, keyword, value.start_byte, value.end_byte, text, dotted_name(w, base)])
+
+
+def _push_body(w: Walk, node: Node, body: Node | None, scope: int) -> None:
+    """Push the body of the definition just emitted."""
+    leave = (_leave, node, len(w.defs) - _DEF_WIDTH, len(w.scope_rows) - _SCOPE_WIDTH, scope)
+    w.stack += [w.scope, leave, scope] if body is None else [w.scope, leave, body, scope]
+
+
+def _leave(w: Walk, node: Node, def_cell: int, scope_cell: int, scope: int) -> None:
+    """The body is behind: now its end is known, and whether it yields."""
+    if w.statement_end > node.start_byte:
+        w.defs[def_cell + _DEF_END] = w.scope_rows[scope_cell + _SCOPE_END] = w.statement_end
+    w.defs[def_cell + _DEF_GENERATOR] = scope in w.generators
+
+
+def _mark_generator(w: Walk, def_cell: int, scope: int) -> None:
+    """The body of a lambda is behind."""
+    w.defs[def_cell + _DEF_GENERATOR] = scope in w.generators
+
+
+def _push_parameters(w: Walk, node: Node, def_no: int, scope: int) -> None:
+    """Push the parameters of a function, each with its place and kind."""
+    inside = parts(node)
+    slash = next((at for at, child in enumerate(inside) if child.kind_id == g.POSITIONAL_SEPARATOR), 0)
+    entries: list[Any] = []
+    after_star = False
+    for at, child in enumerate(inside):
+        named = child.children[0] if child.kind_id == g.TYPED_PARAMETER else child
+        kind = b"keyword_only" if after_star else b"positional_only" if at < slash else b"positional_or_keyword"
+        if named.kind_id == g.POSITIONAL_SEPARATOR:
+            continue
+        if named.kind_id == g.KEYWORD_SEPARATOR:
+            after_star = True
+            continue
+        if named.kind_id == g.LIST_SPLAT_PATTERN:
+            after_star = True
+            kind = b"var_positional"
+        elif named.kind_id == g.DICTIONARY_SPLAT_PATTERN:
+            kind = b"var_keyword"
+        entries.append((_parameter, child, def_no, scope, len(entries), kind, w.scope))
+    w.stack += entries[::-1]
+
+
+def _parameter(w: Walk, node: Node, def_no: int, scope: int, position: int, kind: bytes, around: int) -> None:
+    """One parameter of the function whose body is `scope` and which stands in `around`."""
+    children = node.children
+    named, annotated, default = node, None, None
+    if node.kind_id in _WITH_DEFAULT:
+        named, default = children[0], children[-1]
+    if node.kind_id in _WITH_TYPE:
+        named = children[0]
+        annotated = next((child for child in children if child.kind_id == g.TYPE), None)
+    if default is not None:
+        w.stack += [w.scope, default, around]
+    if named.kind_id in _SPLATS:
+        named = named.children[-1]
+    if named.kind_id != g.IDENTIFIER:  # Python 2 could unpack a parameter
+        w.stack += [w.scope, (store, named, b"assign", no_value(w)), scope]
+        return
+    start, end = named.start_byte, named.end_byte
+    name = w.pool[w.text[start:end]]
+    w.scopes.bind(scope, name, b"parameter", start, end, PARAMETER)
+    # def_no, position, name, kind, span, default, annotation
+    w.params.fromlist(
+        [
+            def_no,
+            position,
+            name,
+            w.pool[kind],
+            start,
+            end,
+            w.source(default.start_byte, default.end_byte) if default is not None else NOTHING,
+            w.source(annotated.start_byte, annotated.end_byte) if annotated is not None else NOTHING,
+        ]
+    )
+    if annotated is not None:
+        w.stack.append((annotation, annotated, b"parameter", w.param_count, name))
+    w.param_count += 1
+
+
+def _type_parameter_scope(w: Walk, node: Node, name: bytes, part: Mapping[int, Node]) -> int:
+    """The scope a definition's body stands in: that of its type parameters, if it has any."""
+    return w.open_scope(b"type_params", w.scope, name, node) if g.TYPE_PARAMETER in part else w.scope
+
+
+def _push_type_parameters(w: Walk, part: Mapping[int, Node], inner: int) -> None:
+    """Push the type parameters, and the scope in which what follows them is evaluated."""
+    if g.TYPE_PARAMETER in part:
+        w.stack += [(_type_parameter, child) for child in reversed(parts(part[g.TYPE_PARAMETER]))]
+        w.stack.append(inner)
+
+
+def _type_parameter(w: Walk, node: Node) -> None:
+    """`T`, `T: bound`, `*T` or `**T`; a bound is evaluated when it is asked for, in a scope of its own."""
+    named, bound = node, None
+    while named.kind_id in _TYPE_WRAPPERS:
+        inside = parts(named)
+        if named.kind_id == g.CONSTRAINED_TYPE:
+            bound = inside[-1]
+        named = inside[0]
+    if named.kind_id != g.IDENTIFIER:
+        w.stack.append(named)
+        return
+    start, end = named.start_byte, named.end_byte
+    name = w.text[start:end]
+    w.scopes.bind(w.scope, w.pool[name], b"type_param", start, end)
+    if bound is not None:
+        scope = w.open_scope(b"type_bound", w.scope, name, bound)
+        w.stack += [w.scope, bound, scope]
+
+
+_WITH_DEFAULT: Final = frozenset({g.DEFAULT_PARAMETER, g.TYPED_DEFAULT_PARAMETER})
+_WITH_TYPE: Final = frozenset({g.TYPED_PARAMETER, g.TYPED_DEFAULT_PARAMETER})
+_SPLATS: Final = frozenset({g.LIST_SPLAT_PATTERN, g.DICTIONARY_SPLAT_PATTERN})
+_TYPE_WRAPPERS: Final = frozenset({g.TYPE, g.CONSTRAINED_TYPE, g.SPLAT_TYPE})
+
+HANDLERS: Final[Mapping[int, Handler]] = {
+    g.kind("decorated_definition"): decorated_definition,
+    g.FUNCTION_DEFINITION: function_definition,
+    g.CLASS_DEFINITION: class_definition,
+    g.LAMBDA: lambda_expression,
+    g.kind("type_alias_statement"): type_alias_statement,
+}

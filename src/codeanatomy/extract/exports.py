@@ -1,0 +1,64 @@
+"""What module-level statements do to `__all__`.
+
+`set` empties it; the entries that follow are added. An entry is a literal name, an expression added whole
+(`other.__all__`), or neither when the source does not say.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tree_sitter import Node
+
+from codeanatomy.extract import grammar as g
+from codeanatomy.extract.literals import string_value
+from codeanatomy.extract.shapes import dotted_name, parts, unparenthesized
+from codeanatomy.extract.walk import NOTHING, Walk
+
+_SEQUENCES: Final = frozenset({g.LIST, g.TUPLE, g.SET, g.EXPRESSION_LIST, g.PATTERN_LIST})
+
+
+def export_assignment(w: Walk, value: Node) -> None:
+    """`__all__ = value`."""
+    _emit(w, b"set", NOTHING, NOTHING, value)
+    export_entries(w, value)
+
+
+def export_call(w: Walk, callee: int, arguments: Node) -> None:
+    """`__all__.extend(…)`, `.append(…)` or `.remove(…)`."""
+    method = w.pool.texts[callee] if callee != NOTHING else b""
+    if method == b"__all__.extend":
+        for argument in parts(arguments):
+            export_entries(w, argument)
+    elif method in (b"__all__.append", b"__all__.remove"):
+        for argument in parts(arguments):
+            _entry(w, b"add" if method == b"__all__.append" else b"remove", argument)
+
+
+def export_entries(w: Walk, value: Node) -> None:
+    """Add every entry of an expression that is a sequence of names, or a sum of such."""
+    pending = [value]
+    while pending:
+        node = unparenthesized(pending.pop())
+        if node.kind_id == g.BINARY_OPERATOR:
+            pending += (node.children[-1], node.children[0])
+        elif node.kind_id in _SEQUENCES:
+            for element in parts(node):
+                _entry(w, b"add", element)
+        else:
+            _emit(w, b"add", NOTHING, dotted_name(w, node), node)
+
+
+def _entry(w: Walk, op: bytes, element: Node) -> None:
+    """One element of a sequence: a name, or the elements of another sequence."""
+    if element.kind_id == g.LIST_SPLAT:
+        element = element.children[-1]
+        _emit(w, op, NOTHING, dotted_name(w, element), element)
+        return
+    name = string_value(unparenthesized(element), w.text)
+    _emit(w, op, w.pool[name] if name is not None else NOTHING, NOTHING, element)
+
+
+def _emit(w: Walk, op: bytes, name: int, ref: int, node: Node) -> None:
+    # op, name, ref, bstart, bend
+    w.all_names.fromlist([w.pool[op], name, ref, node.start_byte, node.end_byte])

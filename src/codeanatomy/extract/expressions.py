@@ -1,0 +1,194 @@
+"""Names, attributes and calls: what is read, and what is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from tree_sitter import Node
+
+from codeanatomy.extract import grammar as g
+from codeanatomy.extract.exports import export_call
+from codeanatomy.extract.scopes import MODULE_SCOPE
+from codeanatomy.extract.shapes import MAX_DOTTED, shape, unparenthesized
+from codeanatomy.extract.walk import NOTHING, Handler, Walk
+
+_CALLEE_SHAPES: Final = frozenset({b"name", b"attribute", b"call", b"subscript", b"lambda"})
+
+
+class Dotted(NamedTuple):
+    """The last name of an expression, and the expression as a dotted name, as far as it has them."""
+
+    name: int
+    start: int
+    end: int
+    dotted: int
+
+
+_NAMELESS: Final = Dotted(NOTHING, NOTHING, NOTHING, NOTHING)
+
+
+def identifier(w: Walk, node: Node) -> None:
+    """A name that is read."""
+    load(w, node.start_byte, node.end_byte)
+
+
+def load(w: Walk, start: int, end: int) -> Dotted:
+    """Read the name that stands between `start` and `end`."""
+    if start == end:  # a name the parser misses
+        return _NAMELESS
+    text = w.text[start:end]
+    name = w.pool[text]
+    scope = w.scope
+    symbol = w.scopes.use(scope, name)
+    if text == b"super":
+        w.scopes.use_super(scope)
+    # scope_no, name, ctx, is_attribute, base, binding_no (its symbol, for now), span, name span
+    w.refs.fromlist([scope, name, w.pool[b"load"], 0, NOTHING, w.first_symbol + symbol, start, end, start, end])
+    return Dotted(name, start, end, name)
+
+
+def attribute(w: Walk, node: Node) -> None:
+    """An attribute that is read."""
+    attribute_chain(w, node, b"load")
+
+
+def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
+    """Emit a chain of attributes, outermost first, and push what it starts from."""
+    text, pool, scope = w.text, w.pool, w.scope
+    start = node.start_byte
+    chain: list[tuple[int, int]] = []
+    while node.kind_id == g.ATTRIBUTE:
+        children = node.children
+        member = children[-1]
+        chain.append((member.start_byte, member.end_byte))
+        node = children[0]
+    if node.kind_id == g.IDENTIFIER:
+        base_start, base_end = node.start_byte, node.end_byte
+        base = pool[text[base_start:base_end]]
+        dotted = [base]
+        for name_start, name_end in reversed(chain):
+            if len(dotted) < MAX_DOTTED:
+                base = pool[b"%b.%b" % (pool.texts[base], text[name_start:name_end])]
+            else:
+                base = NOTHING
+            dotted.append(base)
+    else:
+        dotted = [NOTHING] * (len(chain) + 1)
+    for (name_start, name_end), base in zip(chain, dotted[-2::-1], strict=True):
+        if name_start != name_end:
+            name = pool[text[name_start:name_end]]
+            # scope_no, name, ctx, is_attribute, base, binding_no, span, name span
+            w.refs.fromlist([scope, name, pool[ctx], 1, base, NOTHING, start, name_end, name_start, name_end])
+        ctx = b"load"
+    if node.kind_id == g.IDENTIFIER:
+        load(w, base_start, base_end)
+    else:
+        w.stack.append(node)
+    name_start, name_end = chain[0]
+    return Dotted(pool[text[name_start:name_end]], name_start, name_end, dotted[-1])
+
+
+def call(w: Walk, node: Node) -> None:
+    """A call: its arguments, its callee."""
+    children = node.children
+    callee, arguments = unparenthesized(children[0]), children[-1]
+    keywords = positional = stars = double_stars = 0
+    if arguments.kind_id == g.GENERATOR:
+        positional = 1
+        w.stack.append(arguments)
+    else:
+        inside = arguments.named_children
+        w.stack += inside[::-1]
+        for argument in inside:
+            kind = argument.kind_id
+            if kind == g.KEYWORD_ARGUMENT:
+                name = argument.children[0]
+                w.cells.keywords.append(w.pool[w.text[name.start_byte : name.end_byte]])
+                keywords += 1
+            elif kind == g.LIST_SPLAT:
+                stars = 1
+            elif kind == g.DICTIONARY_SPLAT:
+                double_stars = 1
+            elif kind not in _NOT_ARGUMENTS:
+                positional += 1
+    start, end = node.start_byte, node.end_byte
+    scope = w.scope
+    w.call_count += 1
+    kind = callee.kind_id
+    callee_start, callee_end = callee.start_byte, callee.end_byte
+    if kind == g.ATTRIBUTE:
+        last = attribute_chain(w, callee, b"load")
+        if scope == MODULE_SCOPE:
+            export_call(w, last.dotted, arguments)
+    elif kind == g.IDENTIFIER:
+        last = load(w, callee_start, callee_end)
+    else:
+        last = _NAMELESS
+        w.stack.append(callee)
+    callee_shape = shape(callee)
+    # scope_no, span, callee span, callee name span, shape, name, dotted, arg_count, keywords, stars
+    w.calls.fromlist(
+        [
+            scope,
+            start,
+            end,
+            callee_start,
+            callee_end,
+            last.start,
+            last.end,
+            w.pool[callee_shape if callee_shape in _CALLEE_SHAPES else b"other"],
+            last.name,
+            last.dotted,
+            positional,
+            keywords,
+            stars,
+            double_stars,
+        ]
+    )
+
+
+_NOT_ARGUMENTS: Final = frozenset({g.COMMENT, g.LINE_CONTINUATION, g.ERROR})
+
+
+def keyword_argument(w: Walk, node: Node) -> None:
+    """`name=value`: only the value is an expression."""
+    w.stack.append(node.children[-1])
+
+
+def string(w: Walk, node: Node) -> None:
+    """A string literal: only an f-string (or t-string) has expressions inside."""
+    start = node.start_byte
+    if w.text[start] not in b"\"'" and node.named_child_count > 2:
+        w.stack += [child for child in reversed(node.named_children) if child.kind_id == g.INTERPOLATION]
+
+
+def passed_over(w: Walk, node: Node) -> None:
+    """Nothing inside is a fact."""
+
+
+HANDLERS: Final[Mapping[int, Handler]] = {
+    g.IDENTIFIER: identifier,
+    g.ATTRIBUTE: attribute,
+    g.CALL: call,
+    g.KEYWORD_ARGUMENT: keyword_argument,
+    g.STRING: string,
+} | dict.fromkeys(
+    map(
+        g.kind,
+        (
+            "comment",
+            "line_continuation",
+            "integer",
+            "float",
+            "true",
+            "false",
+            "none",
+            "ellipsis",
+            "type_conversion",
+            "positional_separator",
+            "keyword_separator",
+        ),
+    ),
+    passed_over,
+)

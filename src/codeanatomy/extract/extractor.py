@@ -1,0 +1,65 @@
+"""Contents in, facts out: decode, parse, walk, resolve. It sees bytes and their ids only, one content at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+from tree_sitter import Parser
+
+from codeanatomy.errors import InputError
+from codeanatomy.extract import assignments, definitions, expressions, imports, patterns, statements, type_exprs
+from codeanatomy.extract.columns import FactCells, record_batch
+from codeanatomy.extract.grammar import LANGUAGE
+from codeanatomy.extract.source import Source, Undecodable, read_source
+from codeanatomy.extract.walk import NOTHING, Handler, Walk
+
+EXTRACTOR_VERSION: Final = "1"
+"""Changes whenever the facts of some content do."""
+
+_HANDLERS: Final[Mapping[int, Handler]] = {
+    **expressions.HANDLERS,
+    **type_exprs.HANDLERS,
+    **assignments.HANDLERS,
+    **imports.HANDLERS,
+    **patterns.HANDLERS,
+    **definitions.HANDLERS,
+    **statements.HANDLERS,
+}
+
+
+def extract_batch(content_ids: Sequence[str], sources: Sequence[bytes]) -> pa.RecordBatch:
+    """The facts of each content, one row per content in the schema of `facts`."""
+    if len(content_ids) != len(sources):
+        raise InputError(f"{len(content_ids)} content ids were given for {len(sources)} sources; give one for each.")
+    parser = Parser(LANGUAGE)
+    cells = FactCells()
+    contents = [read_source(source) for source in sources]
+    for content in contents:
+        if isinstance(content, Source):
+            _extract(content, parser, cells)
+        else:
+            _refuse(content, cells)
+        cells.close_content()
+    return record_batch(content_ids, contents, cells)
+
+
+def _extract(source: Source, parser: Parser, cells: FactCells) -> None:
+    root = parser.parse(source.text).root_node
+    walk = Walk(source.text, cells)
+    walk.open_scope(b"module", NOTHING, b"top", root)
+    definitions.docstring(walk, root, NOTHING)
+    walk.stack.append(root)
+    walk.run(_HANDLERS)
+    statements.emit_errors(walk, root)
+    walk.scopes.resolve(cells.rows["sym_bindings"], cells.binding_of_symbol)
+    cells.def_of_scope.fromlist(walk.scope_defs)
+
+
+def _refuse(content: Undecodable, cells: FactCells) -> None:
+    pool = cells.pool
+    # source, severity, message, span
+    cells.rows["parse_errors"].fromlist(
+        [pool[b"decoder"], pool[b"fatal"], pool[content.reason.encode(errors="replace")], 0, 0]
+    )

@@ -1,0 +1,111 @@
+"""Imports, one row per alias. What they mean in the repository is not decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from tree_sitter import Node
+
+from codeanatomy.extract import grammar as g
+from codeanatomy.extract.scopes import IMPORTED
+from codeanatomy.extract.shapes import parts
+from codeanatomy.extract.walk import NOTHING, Handler, Walk
+
+
+class _Origin(NamedTuple):
+    """What the aliases of one statement share."""
+
+    kind: bytes
+    module: int
+    level: int
+    start: int
+    end: int
+
+
+def import_statement(w: Walk, node: Node) -> None:
+    """`import a.b as c, d`."""
+    w.statement_end = node.end_byte
+    origin = _Origin(b"import", NOTHING, 0, node.start_byte, node.end_byte)
+    for alias in parts(node):
+        _alias(w, alias, origin)
+
+
+def import_from_statement(w: Walk, node: Node) -> None:
+    """`from ..a import b as c, d`, or a star."""
+    w.statement_end = node.end_byte
+    inside = parts(node)
+    if not inside:
+        return
+    module, level = _module(w, inside[0])
+    origin = _Origin(b"from", module, level, node.start_byte, node.end_byte)
+    for alias in inside[1:]:
+        _alias(w, alias, origin)
+
+
+def future_import_statement(w: Walk, node: Node) -> None:
+    """`from __future__ import a`, whose module is a keyword of the grammar."""
+    w.statement_end = node.end_byte
+    origin = _Origin(b"from", w.pool[b"__future__"], 0, node.start_byte, node.end_byte)
+    for alias in parts(node):
+        _alias(w, alias, origin)
+
+
+def _module(w: Walk, node: Node) -> tuple[int, int]:
+    """Module and level of a `from` import."""
+    if node.kind_id == g.DOTTED_NAME:
+        return w.pool[_dotted(w, node)], 0
+    prefix, *name = parts(node)
+    level = w.text[prefix.start_byte : prefix.end_byte].count(b".")
+    return w.pool[_dotted(w, name[0])] if name else NOTHING, level
+
+
+def _dotted(w: Walk, node: Node) -> bytes:
+    """The dotted name without the white space it may be written with."""
+    return b".".join(w.text[part.start_byte : part.end_byte] for part in parts(node))
+
+
+def _alias(w: Walk, node: Node, origin: _Origin) -> None:
+    asname = bound = name = NOTHING
+    site = node
+    kind = node.kind_id
+    if kind == g.ALIASED_IMPORT:
+        site = node.children[-1]
+        asname = bound = w.pool[w.text[site.start_byte : site.end_byte]]
+        name = w.pool[_dotted(w, node.children[0])]
+    elif kind == g.DOTTED_NAME:
+        name = w.pool[_dotted(w, node)]
+        site = node.children[0]
+        bound = w.pool[w.text[site.start_byte : site.end_byte]]
+    elif kind != g.WILDCARD_IMPORT:
+        return
+    if bound != NOTHING:
+        w.scopes.bind(w.scope, bound, b"import", site.start_byte, site.end_byte, IMPORTED)
+    pool = w.pool
+    # scope_no, kind, module, level, name, asname, bound_name, is_star, span, statement span, where it stands
+    w.imports.fromlist(
+        [
+            w.scope,
+            pool[origin.kind],
+            name if origin.kind == b"import" else origin.module,
+            origin.level,
+            name if origin.kind == b"from" else NOTHING,
+            asname,
+            bound,
+            kind == g.WILDCARD_IMPORT,
+            node.start_byte,
+            node.end_byte,
+            origin.start,
+            origin.end,
+            w.type_checking_depth > 0,
+            w.scopes.in_function(w.scope),
+            w.try_depth > 0,
+        ]
+    )
+
+
+HANDLERS: Final[Mapping[int, Handler]] = {
+    g.kind("import_statement"): import_statement,
+    g.kind("import_from_statement"): import_from_statement,
+    g.kind("future_import_statement"): future_import_statement,
+}

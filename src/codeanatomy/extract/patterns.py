@@ -1,0 +1,79 @@
+"""Patterns of `match`: the names they capture, the values and classes they compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tree_sitter import Node
+
+from codeanatomy.extract import grammar as g
+from codeanatomy.extract.assignments import bind_name
+from codeanatomy.extract.expressions import load
+from codeanatomy.extract.shapes import no_value, parts
+from codeanatomy.extract.walk import NOTHING, Handler, Walk
+
+
+def case_clause(w: Walk, node: Node) -> None:
+    """`case patterns if guard: block`."""
+    for child in reversed(parts(node)):
+        w.stack.append((pattern, child) if child.kind_id == g.CASE_PATTERN else child)
+
+
+def pattern(w: Walk, node: Node) -> None:
+    """One pattern, or the patterns inside it."""
+    kind = node.kind_id
+    if kind == g.DOTTED_NAME:
+        if node.child_count == 1:
+            _capture(w, node.children[0])
+        else:
+            load_dotted(w, node)
+    elif kind == g.IDENTIFIER:
+        _capture(w, node)
+    elif kind == g.KEYWORD_PATTERN:
+        w.stack.append((pattern, node.children[-1]))
+    elif kind in _LEAVES:
+        return
+    else:
+        inside = parts(node)
+        entries = [(pattern, child) for child in inside]
+        if kind == g.CLASS_PATTERN:
+            entries[0] = (load_dotted, inside[0])
+        w.stack += reversed(entries)
+
+
+def _capture(w: Walk, node: Node) -> None:
+    if w.text[node.start_byte : node.end_byte] != b"_":
+        bind_name(w, node, b"match", no_value(w))
+
+
+def load_dotted(w: Walk, node: Node) -> None:
+    """Read a dotted name, outermost attribute first, like any other."""
+    names = parts(node)
+    start = node.start_byte
+    prefixes = [w.text[names[0].start_byte : names[0].end_byte]]
+    for name in names[1:]:
+        prefixes.append(b"%b.%b" % (prefixes[-1], w.text[name.start_byte : name.end_byte]))
+    for at in range(len(names) - 1, 0, -1):
+        name_start, name_end = names[at].start_byte, names[at].end_byte
+        # scope_no, name, ctx, is_attribute, base, binding_no, span, name span
+        w.refs.fromlist(
+            [
+                w.scope,
+                w.pool[w.text[name_start:name_end]],
+                w.pool[b"load"],
+                1,
+                w.pool[prefixes[at - 1]],
+                NOTHING,
+                start,
+                name_end,
+                name_start,
+                name_end,
+            ]
+        )
+    load(w, names[0].start_byte, names[0].end_byte)
+
+
+_LEAVES: Final = frozenset({*g.LITERALS, g.ERROR, g.COMMENT})
+
+HANDLERS: Final[Mapping[int, Handler]] = {g.kind("case_clause"): case_clause}

@@ -1,0 +1,240 @@
+"""Scopes of one content, the names in them, and what each name means there.
+
+The walk opens scopes and reports uses and bindings as it meets them; a name may be used before it is bound, so
+meaning is decided once, at the end, by `resolve`. It decides as CPython's `symtable.c` does and knows no syntax.
+
+Glossary
+    symbol     a name in a scope that mentions it. Its final number, by scope and name, is its `binding_no`.
+    key        what two spellings of one name share: private names are mangled, others normalised to NFKC.
+    free       means a name of an enclosing function, reached through a closure.
+    cell       a local name that is free in an inner scope.
+    annotation scope
+               the scope of type parameters, of their bounds and of a `type` alias. Alone among inner scopes it sees
+               the names of the class it stands in.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from array import array
+from typing import Final
+
+from codeanatomy.extract.columns import BINDING_FLAGS, Pool
+
+LOCAL, GLOBAL, DECLARED_GLOBAL, NONLOCAL, FREE, CELL, PARAMETER, IMPORTED, ANNOTATED, ASSIGNED, REFERENCED = (
+    1 << bit for bit in range(len(BINDING_FLAGS))
+)
+_BOUND: Final = PARAMETER | IMPORTED | ASSIGNED
+
+MODULE_SCOPE: Final = 0
+COMPREHENSIONS: Final = frozenset({b"listcomp", b"setcomp", b"dictcomp", b"genexpr"})
+_FUNCTIONS: Final = COMPREHENSIONS | {b"function", b"lambda"}
+_ANNOTATION_SCOPES: Final = frozenset({b"type_params", b"type_alias", b"type_bound"})
+
+_ABSENT: Final = -1
+
+
+class ScopeTable:
+    """The scopes of one content and their symbols."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._odd = pool.odd_names
+        self._class_cell = pool[b"__class__"]
+        self.kinds: list[bytes] = []
+        self.parents: list[int] = []
+        self._privates: list[bytes] = []
+        self._tables: list[dict[int, int]] = []
+        # One element per symbol.
+        self._names: list[int] = []
+        self._flags: list[int] = []
+        self._targets: list[int] = []
+        self._sites: list[tuple[int, int, int]] = []
+        self._site_counts: list[int] = []
+
+    def open(self, kind: bytes, parent: int, class_name: bytes = b"") -> int:
+        """A new scope inside `parent`; `class_name` mangles the private names in it."""
+        self.kinds.append(kind)
+        self.parents.append(parent)
+        self._privates.append(class_name or (self._privates[parent] if self._privates else b""))
+        self._tables.append({})
+        return len(self.kinds) - 1
+
+    def in_function(self, scope: int) -> bool:
+        """Whether `scope` is, or is inside, the body of a function."""
+        while scope != MODULE_SCOPE:
+            if self.kinds[scope] in _FUNCTIONS:
+                return True
+            scope = self.parents[scope]
+        return False
+
+    def use(self, scope: int, name: int) -> int:
+        """`name` is read in `scope`; its symbol."""
+        symbol = self._symbol(scope, name)
+        self._flags[symbol] |= REFERENCED
+        return symbol
+
+    def use_super(self, scope: int) -> None:
+        """`super` is read in `scope`: inside a function that means reading `__class__` too."""
+        if self.kinds[scope] in _FUNCTIONS:
+            self.use(scope, self._class_cell)
+
+    def bind(self, scope: int, name: int, site: bytes, start: int, end: int, flags: int = ASSIGNED) -> int:
+        """`name` is bound in `scope` at a site; its symbol."""
+        symbol = self._symbol(scope, name)
+        self._flags[symbol] |= flags
+        if not self._site_counts[symbol]:
+            self._sites[symbol] = (self._pool[site], start, end)
+        self._site_counts[symbol] += 1
+        return symbol
+
+    def bind_walrus(self, scope: int, name: int, start: int, end: int) -> int:
+        """`name := …` in `scope`: a comprehension binds it in the scope around it, and only passes it on."""
+        around = scope
+        while self.kinds[around] in COMPREHENSIONS:
+            around = self.parents[around]
+        if around != scope:
+            if self.kinds[around] == b"module" or self._flags[self._symbol(around, name)] & DECLARED_GLOBAL:
+                self.declare_global(scope, name)
+                self.bind(around, name, b"walrus", start, end, flags=0)
+            else:
+                self.declare_nonlocal(scope, name)
+                self.bind(around, name, b"walrus", start, end)
+        return self.bind(scope, name, b"walrus", start, end)
+
+    def declare_global(self, scope: int, name: int) -> None:
+        """`global name` in `scope`."""
+        self._flags[self._symbol(scope, name)] |= DECLARED_GLOBAL
+        self._flags[self._symbol(MODULE_SCOPE, name)] |= DECLARED_GLOBAL
+
+    def declare_nonlocal(self, scope: int, name: int) -> None:
+        """`nonlocal name` in `scope`."""
+        self._flags[self._symbol(scope, name)] |= NONLOCAL
+
+    def resolve(self, bindings: array[int], binding_of_symbol: array[int]) -> None:
+        """Emit the rows of `sym_bindings`, and for each symbol the binding it means."""
+        for scope, table in enumerate(self._tables):
+            for key, symbol in list(table.items()):
+                self._resolve(scope, key, symbol)
+        texts, names = self._pool.texts, self._names
+        ordered = [
+            (scope, symbol)
+            for scope, table in enumerate(self._tables)
+            for symbol in sorted(table.values(), key=lambda symbol: texts[names[symbol]])
+        ]
+        numbers = [0] * len(ordered)
+        for number, (_, symbol) in enumerate(ordered):
+            numbers[symbol] = number
+        targets = [_ABSENT if target == _ABSENT else numbers[target] for target in self._targets]
+        for scope, symbol in ordered:
+            kind, start, end = self._sites[symbol]
+            bindings.fromlist(
+                [
+                    scope,
+                    names[symbol],
+                    self._flags[symbol],
+                    targets[symbol],
+                    kind,
+                    start,
+                    end,
+                    self._site_counts[symbol],
+                ]
+            )
+        binding_of_symbol.fromlist(targets)
+
+    def _symbol(self, scope: int, name: int) -> int:
+        key = self._key(scope, name) if name in self._odd else name
+        table = self._tables[scope]
+        symbol = table.get(key)
+        if symbol is None:
+            symbol = table[key] = len(self._flags)
+            self._names.append(name)
+            self._flags.append(0)
+            self._targets.append(_ABSENT)
+            self._sites.append((_ABSENT, _ABSENT, _ABSENT))
+            self._site_counts.append(0)
+        return symbol
+
+    def _key(self, scope: int, name: int) -> int:
+        """The spelling that stands for `name` in `scope`."""
+        text = self._pool.texts[name]
+        private = self._privates[scope].lstrip(b"_")
+        if private and text.startswith(b"__") and not text.endswith(b"__"):
+            text = b"_" + private + text
+        return self._pool[unicodedata.normalize("NFKC", text.decode()).encode()]
+
+    def _resolve(self, scope: int, key: int, symbol: int) -> None:
+        """Decide what a symbol means; those of enclosing scopes are decided already."""
+        flags = self._flags[symbol]
+        if flags & DECLARED_GLOBAL:
+            self._mean_global(symbol, key)
+            if scope == MODULE_SCOPE and flags & _BOUND:
+                self._flags[symbol] |= LOCAL
+        elif flags & _BOUND and not flags & NONLOCAL:
+            self._flags[symbol] |= LOCAL | GLOBAL if scope == MODULE_SCOPE else LOCAL
+            self._targets[symbol] = symbol
+        else:
+            self._mean_enclosing(scope, key, symbol)
+
+    def _mean_global(self, symbol: int, key: int) -> None:
+        """The symbol means the module's name, which this content may not bind."""
+        self._flags[symbol] |= GLOBAL
+        target = self._tables[MODULE_SCOPE].get(key, _ABSENT)
+        if target != _ABSENT and self._flags[target] & (_BOUND | DECLARED_GLOBAL):
+            self._targets[symbol] = target
+
+    def _mean_enclosing(self, scope: int, key: int, symbol: int) -> None:
+        """The symbol is not bound in its scope: find the nearest enclosing one that binds or decides it."""
+        if self.kinds[scope] in _ANNOTATION_SCOPES and self._mean_class(scope, key, symbol):
+            return
+        passed: list[int] = []
+        around = self.parents[scope] if scope != MODULE_SCOPE else MODULE_SCOPE
+        while around != MODULE_SCOPE:
+            if self.kinds[around] != b"class":
+                found = self._tables[around].get(key)
+            else:
+                found = self._class_cell_of(around) if key == self._class_cell else None
+            if found is not None:
+                if self._flags[found] & GLOBAL:
+                    break
+                self._flags[found] |= CELL if self._flags[found] & LOCAL else 0
+                self._flags[symbol] |= FREE
+                self._targets[symbol] = self._targets[found]
+                self._pass_on(passed, key, symbol)
+                return
+            passed.append(around)
+            around = self.parents[around]
+        if self._flags[symbol] & NONLOCAL:
+            self._flags[symbol] |= FREE
+        else:
+            self._mean_global(symbol, key)
+
+    def _mean_class(self, scope: int, key: int, symbol: int) -> bool:
+        """Whether an annotation scope's name is one of the class it stands in."""
+        around = scope
+        while self.kinds[around] in _ANNOTATION_SCOPES:
+            around = self.parents[around]
+        found = self._tables[around].get(key) if self.kinds[around] == b"class" else None
+        if found is None or not self._flags[found] & LOCAL:
+            return False
+        # The interpreter looks in the class first and, failing that, among the globals: it calls that global.
+        self._flags[symbol] |= GLOBAL
+        self._targets[symbol] = found
+        return True
+
+    def _class_cell_of(self, scope: int) -> int:
+        """The implicit `__class__` of a class."""
+        symbol = self._symbol(scope, self._class_cell)
+        if not self._flags[symbol] & LOCAL:
+            self._flags[symbol] |= LOCAL
+            self._targets[symbol] = symbol
+            self._sites[symbol] = (self._pool[b"implicit"], _ABSENT, _ABSENT)
+        return symbol
+
+    def _pass_on(self, scopes: list[int], key: int, symbol: int) -> None:
+        """Scopes between a free name and its binding hold it too: the closure goes through them."""
+        for scope in scopes:
+            if key not in self._tables[scope]:
+                passing = self._tables[scope][key] = self._symbol(scope, key)
+                self._flags[passing] |= FREE
+                self._targets[passing] = self._targets[symbol]

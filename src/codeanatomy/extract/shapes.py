@@ -1,0 +1,96 @@
+"""What an expression looks like from outside: its shape, and the dotted name it is or calls. Emits nothing."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tree_sitter import Node
+
+from codeanatomy.extract import grammar as g
+from codeanatomy.extract.walk import NOTHING, Walk
+
+# Each attribute of a chain has a base of its own, as text: bound their sum.
+MAX_DOTTED: Final = 100
+
+_SHAPES: Final = {
+    g.IDENTIFIER: b"name",
+    g.ATTRIBUTE: b"attribute",
+    g.CALL: b"call",
+    g.SUBSCRIPT: b"subscript",
+    g.LAMBDA: b"lambda",
+    g.LIST: b"list",
+    g.TUPLE: b"tuple",
+    g.EXPRESSION_LIST: b"tuple",
+    g.PATTERN_LIST: b"tuple",
+    g.SET: b"set",
+    g.DICTIONARY: b"dict",
+} | dict.fromkeys(g.LITERALS, b"literal")
+
+
+class Value(NamedTuple):
+    """What a target is bound to, as cells."""
+
+    shape: int
+    dotted: int
+    start: int
+    end: int
+    call_no: int = NOTHING
+    def_no: int = NOTHING
+
+
+def shape(node: Node) -> bytes:
+    """What sort of expression it is."""
+    return _SHAPES.get(node.kind_id, b"other")
+
+
+def unparenthesized(node: Node) -> Node:
+    """The expression inside any parentheses."""
+    while node.kind_id == g.PARENTHESIZED:
+        inside = parts(node)
+        if len(inside) != 1:
+            break
+        node = inside[0]
+    return node
+
+
+def parts(node: Node) -> list[Node]:
+    """Named children, without comments and the like."""
+    return [child for child in node.named_children if not child.is_extra]
+
+
+def dotted_name(w: Walk, node: Node) -> int:
+    """The cell of an expression that is a dotted name."""
+    names: list[bytes] = []
+    while node.kind_id == g.ATTRIBUTE and len(names) < MAX_DOTTED:
+        children = node.children
+        names.append(w.text[children[-1].start_byte : children[-1].end_byte])
+        node = children[0]
+    if node.kind_id != g.IDENTIFIER:
+        return NOTHING
+    names.append(w.text[node.start_byte : node.end_byte])
+    return w.pool[b".".join(reversed(names))]
+
+
+def called_name(w: Walk, node: Node) -> int:
+    """The cell of an expression that is a dotted name, or calls one."""
+    return dotted_name(w, unparenthesized(node.children[0]) if node.kind_id == g.CALL else node)
+
+
+def no_value(w: Walk) -> Value:
+    """Nothing is bound, or nothing that stands in the source."""
+    return Value(w.pool[b"none"], NOTHING, NOTHING, NOTHING)
+
+
+def value_of(w: Walk, node: Node) -> Value:
+    """`node` as a value that the walk will come to later."""
+    node = unparenthesized(node)
+    return Value(w.pool[shape(node)], called_name(w, node), node.start_byte, node.end_byte)
+
+
+def next_value(w: Walk, node: Node) -> Value:
+    """`node` as the value that the walk will come to next, so that its own number is known."""
+    value = value_of(w, node)
+    what = w.pool.texts[value.shape]
+    if what == b"call":
+        return value._replace(call_no=w.call_count)
+    return value._replace(def_no=len(w.def_qualnames)) if what == b"lambda" else value

@@ -1,0 +1,115 @@
+"""Statements that bind nothing themselves but say where things stand, and what the parser could not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tree_sitter import Node
+
+from codeanatomy.extract import grammar as g
+from codeanatomy.extract.expressions import load
+from codeanatomy.extract.shapes import parts
+from codeanatomy.extract.walk import Handler, Walk
+
+_MAX_ERRORS: Final = 100
+
+
+def simple_statement(w: Walk, node: Node) -> None:
+    """A statement without a body."""
+    w.statement_end = node.end_byte
+    w.stack += node.named_children[::-1]
+
+
+def global_statement(w: Walk, node: Node) -> None:
+    """`global a, b`."""
+    w.statement_end = node.end_byte
+    for name in parts(node):
+        w.scopes.declare_global(w.scope, w.pool[w.text[name.start_byte : name.end_byte]])
+
+
+def nonlocal_statement(w: Walk, node: Node) -> None:
+    """`nonlocal a, b`."""
+    w.statement_end = node.end_byte
+    for name in parts(node):
+        w.scopes.declare_nonlocal(w.scope, w.pool[w.text[name.start_byte : name.end_byte]])
+
+
+def print_statement(w: Walk, node: Node) -> None:
+    """`print >> file, value`, an expression today; without `>>` it is Python 2's, and `print` no name."""
+    simple_statement(w, node)
+    children = node.children
+    if any(child.kind_id == g.CHEVRON for child in children):
+        load(w, children[0].start_byte, children[0].end_byte)
+
+
+def if_statement(w: Walk, node: Node) -> None:
+    """`if condition:`, whose body may be for type checkers only."""
+    inside = parts(node)
+    condition = w.text[inside[0].start_byte : inside[0].end_byte]
+    if condition.rpartition(b".")[2] == b"TYPE_CHECKING" and len(inside) > 1:
+        w.stack += inside[:1:-1]
+        w.stack += [(_shift_type_checking, -1), inside[1], (_shift_type_checking, 1), inside[0]]
+    else:
+        w.stack += inside[::-1]
+
+
+def _shift_type_checking(w: Walk, by: int) -> None:
+    w.type_checking_depth += by
+
+
+def try_statement(w: Walk, node: Node) -> None:
+    """`try:`, whose body and handlers are tried."""
+    for child in node.named_children[::-1]:
+        if child.kind_id in (g.BLOCK, g.EXCEPT_CLAUSE):
+            w.stack += [(_shift_try, -1), child, (_shift_try, 1)]
+        else:
+            w.stack.append(child)
+
+
+def _shift_try(w: Walk, by: int) -> None:
+    w.try_depth += by
+
+
+def unparsed(w: Walk, node: Node) -> None:
+    """What the parser could not read: whole constructs in it are kept, loose names could mean anything."""
+    w.stack += [child for child in reversed(node.named_children) if child.named_child_count]
+
+
+def emit_errors(w: Walk, root: Node) -> None:
+    """One row per outermost place that is no Python, up to a number nobody reads beyond."""
+    pending = [root] if root.has_error else []
+    found = 0
+    while pending and found < _MAX_ERRORS:
+        node = pending.pop()
+        if node.is_error or node.is_missing:
+            found += 1
+            what = b"syntax error" if node.is_error else b"missing %b" % node.type.encode()
+            # source, severity, message, span
+            w.errors.fromlist([w.pool[b"tree-sitter"], w.pool[b"error"], w.pool[what], node.start_byte, node.end_byte])
+        else:
+            pending += [child for child in reversed(node.children) if child.has_error]
+
+
+HANDLERS: Final[Mapping[int, Handler]] = {
+    g.kind("global_statement"): global_statement,
+    g.kind("nonlocal_statement"): nonlocal_statement,
+    g.kind("print_statement"): print_statement,
+    g.kind("if_statement"): if_statement,
+    g.kind("try_statement"): try_statement,
+    g.ERROR: unparsed,
+} | dict.fromkeys(
+    map(
+        g.kind,
+        (
+            "expression_statement",
+            "assert_statement",
+            "raise_statement",
+            "exec_statement",
+            "pass_statement",
+            "break_statement",
+            "continue_statement",
+        ),
+    ),
+    simple_statement,
+)

@@ -1,0 +1,128 @@
+"""The walk over one syntax tree: its stack, its place in the program, and the cells its facts go to.
+
+Handlers (in `expressions`, `assignments`, `imports`, `patterns`, `definitions`, `statements`) are functions of the
+walk and a node. They emit the facts of that node and push what is inside it, last part first. Nothing recurses, so
+no nesting is too deep, and rows come in source order, outer before inner.
+
+Stack entries
+    a node      goes to the handler of its kind, as something that is read;
+    a number    is the scope in which what follows is evaluated;
+    a tuple     is a function and its further arguments: for what needs more context than its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tree_sitter import Node
+
+from codeanatomy.extract.columns import FactCells
+from codeanatomy.extract.scopes import MODULE_SCOPE, ScopeTable
+
+NOTHING: Final = -1
+"""The cell of a missing value."""
+
+# Texts that can contain one another without end must not make a batch grow with the square of a file.
+_MAX_TEXT: Final = 2_000
+
+Handler = Callable[["Walk", Node], None]
+
+
+class Walk:
+    """Where the walk is in one content."""
+
+    def __init__(self, text: bytes, cells: FactCells) -> None:
+        self.text = text
+        self.cells = cells
+        self.pool = cells.pool
+        self.scopes = ScopeTable(cells.pool)
+        self.stack: list[Any] = []
+        self.scope = MODULE_SCOPE
+        self.first_symbol = len(cells.binding_of_symbol)
+        # A compound statement ends where its last simple statement does; its node may end in a comment.
+        self.statement_end = 0
+        self.try_depth = 0
+        self.type_checking_depth = 0
+        self.call_count = 0
+        self.param_count = 0
+        self.generators: set[int] = set()
+        self.def_qualnames: list[bytes] = []
+        self.lambda_counts: dict[int, int] = {}
+        # One element per scope: the definition whose body it is part of, and its path.
+        self.scope_defs: list[int] = []
+        self._scope_qualnames: list[bytes] = []
+        self._seen: dict[tuple[str, bytes], int] = {}
+        rows = cells.rows
+        self.defs = rows["cst_defs"]
+        self.params = rows["cst_params"]
+        self.decorators = rows["cst_decorators"]
+        self.bases = rows["cst_bases"]
+        self.calls = rows["cst_callsites"]
+        self.refs = rows["cst_name_refs"]
+        self.imports = rows["cst_imports"]
+        self.types = rows["cst_type_exprs"]
+        self.assigns = rows["cst_assigns"]
+        self.scope_rows = rows["sym_scopes"]
+        self.docstrings = rows["docstrings"]
+        self.all_names = rows["all_names"]
+        self.errors = rows["parse_errors"]
+
+    def run(self, handlers: Mapping[int, Handler]) -> None:
+        """Visit what is on the stack, and everything inside it; a kind without a handler is only passed through."""
+        stack = self.stack
+        pop = stack.pop
+        find = handlers.get
+        while stack:
+            entry = pop()
+            if type(entry) is Node:
+                handler = find(entry.kind_id)
+                if handler is None:
+                    stack += entry.named_children[::-1]
+                else:
+                    handler(self, entry)
+            elif type(entry) is int:
+                self.scope = entry
+            else:
+                entry[0](self, *entry[1:])
+
+    def source(self, start: int, end: int) -> int:
+        """The cell of a piece of source text, cut if it is very long."""
+        if end - start <= _MAX_TEXT:
+            return self.pool[self.text[start:end]]
+        return self.pool[self.text[start : start + _MAX_TEXT].decode(errors="ignore").encode() + "…".encode()]
+
+    def open_scope(self, kind: bytes, parent: int, name: bytes, node: Node, def_no: int = NOTHING) -> int:
+        """Open a scope around `node`, in which the walk is not yet."""
+        scope = self.scopes.open(kind, parent, class_name=name if kind == b"class" else b"")
+        qualname = self.qualify(self._scope_qualnames[parent], name) if scope != MODULE_SCOPE else b""
+        self._scope_qualnames.append(qualname)
+        self.scope_defs.append(def_no if def_no != NOTHING or scope == MODULE_SCOPE else self.scope_defs[parent])
+        pool = self.pool
+        ordinal = self.ordinal("scope", qualname)
+        # parent_no, kind, name, qualname, ordinal, def_no, bstart, bend
+        self.scope_rows.fromlist(
+            [
+                parent if scope != MODULE_SCOPE else NOTHING,
+                pool[kind],
+                pool[name],
+                pool[qualname],
+                ordinal,
+                def_no,
+                node.start_byte,
+                node.end_byte,
+            ]
+        )
+        return scope
+
+    def qualify(self, container: bytes, name: bytes) -> bytes:
+        """The dotted name of `name` in `container`; absurdly deep ones are all called like their container."""
+        if not container:
+            return name
+        return b"%b.%b" % (container, name) if len(container) < _MAX_TEXT else container
+
+    def ordinal(self, what: str, qualname: bytes) -> int:
+        """How many of these had this name before."""
+        count = self._seen.get((what, qualname), 0)
+        self._seen[what, qualname] = count + 1
+        return count

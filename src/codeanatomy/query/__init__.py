@@ -1,0 +1,1 @@
+"""Queries: read one pinned build. Small questions are answered without Spark."""

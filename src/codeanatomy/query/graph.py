@@ -1,0 +1,74 @@
+"""An opened build: pinned once, the same rows for as long as it is held, whatever is built meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
+from codeanatomy.errors import InputError
+from codeanatomy.query.sql import SqlSession
+from codeanatomy.store.builds import Build, find_build, latest_build
+from codeanatomy.store.location import locate_state
+from codeanatomy.store.state import State, open_state
+from codeanatomy.store.tables import open_arrow, read_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_STORED = {table.name: table for table in (FACTS, *STORED_TABLES)}
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One build of one state, opened for reading."""
+
+    state: State
+    build: Build
+
+    def sql(self, query: str) -> pa.Table:
+        """Answer one SELECT over the views of the build."""
+        return self.read(query).read_all()
+
+    def read(self, query: str) -> pa.RecordBatchReader:
+        """Answer one SELECT, batch by batch."""
+        return self._session.read(query)
+
+    def spark(self, session: SparkSession) -> Mapping[str, DataFrame]:
+        """The stored tables of the build as DataFrames of `session`."""
+        return {
+            name: read_table(session, self.state, table, self.build.tables[name].version)
+            for name, table in _STORED.items()
+        }
+
+    @cached_property
+    def _session(self) -> SqlSession:
+        return SqlSession(
+            lambda name: open_arrow(self.state, _STORED[name], self.build.tables[name].version),
+            self.build.fingerprints["extractor"],
+        )
+
+
+def open_build(state: State, build: str | None = None) -> Build:
+    """The last build of a state, or the one whose id starts with `build`."""
+    found = find_build(state, build) if build else latest_build(state)
+    if found is None:
+        raise InputError(f"no build at {state.location.uri} yet: run `codeanatomy build`")
+    return found
+
+
+def open_graph(
+    repo: str | Path = ".",
+    *,
+    state: str | None = None,
+    build: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Graph:
+    """Open the last build of a repository, or the one whose id starts with `build`."""
+    opened = open_state(locate_state(repo, state, storage_options or {}))
+    return Graph(opened, open_build(opened, build))

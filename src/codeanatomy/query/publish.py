@@ -1,0 +1,113 @@
+"""Publish a build for tools that read neither Delta nor nested facts: Parquet files, or one DuckDB database.
+
+Written beside the target and moved there when whole. `canonical` sorts every table by all its columns, so that the same
+graph gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlglot import exp
+
+from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.errors import InputError, MachineError
+from codeanatomy.query.graph import Graph
+from codeanatomy.query.views import PUBLIC
+
+DEFAULT_TABLES = ("cpg_nodes", "cpg_edges", "cpg_props", "repo_files", "parse_errors")
+MANIFEST = "codeanatomy.json"
+ROW_GROUP = 131_072
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was written: the build, and the rows of each table."""
+
+    build_id: str
+    format: str
+    tables: Mapping[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """The manifest that lies beside the tables."""
+        return {"build_id": self.build_id, "format": self.format, "tables": dict(self.tables)}
+
+
+def publish(
+    graph: Graph,
+    out: str,
+    form: str,
+    *,
+    tables: Sequence[str] | None = None,
+    canonical: bool = False,
+    on_table: Callable[[str], None] = lambda _: None,
+) -> Published:
+    """Write the datasets to the directory `out`, replacing an earlier publication there."""
+    chosen = [_public(name) for name in tables or DEFAULT_TABLES]
+    target = Path(out).absolute()
+    if target.exists() and not (target / MANIFEST).is_file() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{out} exists and is not an earlier publication: choose another --out or empty it")
+    write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[form]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
+            place = Path(scratch) / "whole"
+            place.mkdir()
+            rows = write(place, [(d, _rows_of(graph, d, canonical=canonical)) for d in chosen], on_table)
+            published = Published(graph.build.build_id, form, rows)
+            (place / MANIFEST).write_text(json.dumps(published.as_json(), indent=1) + "\n", encoding="utf-8")
+            if target.exists():
+                shutil.rmtree(target)
+            place.rename(target)
+    except (OSError, duckdb.IOException) as error:
+        raise MachineError(f"cannot publish to {out}: {error}") from error
+    return published
+
+
+Tables = Sequence[tuple[Dataset, Callable[[], pa.RecordBatchReader]]]
+
+
+def _rows_of(graph: Graph, dataset: Dataset, *, canonical: bool) -> Callable[[], pa.RecordBatchReader]:
+    rows = exp.select(*(exp.column(name, quoted=True) for name in dataset.names())).from_(dataset.name)
+    if canonical:
+        rows = rows.order_by(*(exp.column(name, quoted=True) for name in dataset.names()))
+    return lambda: graph.read(rows.sql(dialect="duckdb"))
+
+
+def _write_parquet(place: Path, tables: Tables, on_table: Callable[[str], None]) -> dict[str, int]:
+    rows = {}
+    for dataset, read in tables:
+        on_table(dataset.name)
+        with pq.ParquetWriter(place / f"{dataset.name}.parquet", dataset.schema(), compression="zstd") as writer:
+            rows[dataset.name] = sum(_write_group(writer, dataset, batch) for batch in read())
+    return rows
+
+
+def _write_group(writer: pq.ParquetWriter, dataset: Dataset, batch: pa.RecordBatch) -> int:
+    writer.write_batch(batch.cast(dataset.schema()), row_group_size=ROW_GROUP)
+    return int(batch.num_rows)
+
+
+def _write_duckdb(place: Path, tables: Tables, on_table: Callable[[str], None]) -> dict[str, int]:
+    rows = {}
+    with duckdb.connect(str(place / "graph.duckdb"), config={"threads": 1}) as database:
+        for dataset, read in tables:
+            on_table(dataset.name)
+            database.from_arrow(read()).create(dataset.name)
+            rows[dataset.name] = len(database.table(dataset.name))
+    return rows
+
+
+def _public(name: str) -> Dataset:
+    if name not in PUBLIC:
+        raise InputError(f"no dataset is called {name!r}; choose from {', '.join(sorted(PUBLIC))}")
+    return PUBLIC[name]

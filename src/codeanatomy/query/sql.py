@@ -1,0 +1,63 @@
+"""Read-only SQL over the views of one build: DuckDB in memory, with no way to reach anything else.
+
+The connection holds Arrow datasets of the pinned tables and nothing more: no file access, no extensions, no settings
+that a query could change back, one SELECT at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from codeanatomy.errors import InputError
+from codeanatomy.query.views import PUBLIC, view_of
+
+_LOCKED: dict[str, str | bool | int | float | list[str]] = {
+    "python_enable_replacements": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+class SqlSession:
+    """One in-memory connection over one build; views appear when a query names them."""
+
+    def __init__(self, open_table: Callable[[str], ds.Dataset], extractor: str) -> None:
+        self._open_table = open_table
+        self._extractor = extractor
+        self._connection = duckdb.connect(":memory:", config=_LOCKED)
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+        self._offered: set[str] = set()
+
+    def read(self, query: str, rows_per_batch: int = 100_000) -> pa.RecordBatchReader:
+        """Answer one SELECT, batch by batch."""
+        try:
+            statements = self._connection.extract_statements(query)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise InputError("sql takes one SELECT statement; the graph is read-only")
+            for name in sorted(self._connection.get_table_names(query)):
+                self._offer(name)
+            return self._connection.execute(query).to_arrow_reader(rows_per_batch)
+        except duckdb.Error as error:
+            raise InputError(f"sql: {_one_line(error)}") from error
+
+    def _offer(self, name: str) -> None:
+        """Make the dataset `name`, and what it is made from, known to the connection."""
+        if name in self._offered or (name not in PUBLIC and name != "facts"):
+            return
+        self._offered.add(name)
+        view = view_of(name, self._extractor)
+        if view.query is None:
+            self._connection.register(name, self._open_table(name))
+            return
+        for needed in view.inputs:
+            self._offer(needed)
+        self._connection.execute(f"CREATE VIEW {name} AS {view.query.sql(dialect='duckdb', comments=False)}")
+
+
+def _one_line(error: duckdb.Error) -> str:
+    return " ".join(str(error).split("\n\nLINE")[0].split())

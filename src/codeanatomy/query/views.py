@@ -1,0 +1,141 @@
+"""What a build offers to SQL: every public dataset, as DuckDB views over the pinned tables.
+
+A view is one of four things, all made from the catalogue: a stored table; a fact dataset, unnested from `facts` and
+joined to the files that have the content; a rule that is computed when read, in DuckDB's dialect; `cpg_props`.
+Views are created when a query names them, so that a question pays only for what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from codeanatomy.catalogue.columns import Column, Dataset, real, text
+from codeanatomy.catalogue.facts import FACT_DATASETS
+from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, FACT_VIEWS, FACTS, REPO_FILES, STORED_TABLES, VIEWS
+from codeanatomy.rules.compiler import DIALECT, compile_rules
+from codeanatomy.rules.definition import Rule, load_rules
+
+CPG_PROPS = Dataset(
+    "cpg_props",
+    "Every property of every node and edge, one row each, derived from their typed columns.",
+    (
+        text("entity_kind", "node or edge", required=True),
+        text("entity_id", "id of the node or edge", required=True),
+        text("prop_key", "name of the property", required=True),
+        text("value_str", "its value, if it is text"),
+        Column("value_int", pa.int64(), "its value, if it is a whole number"),
+        real("value_float", "its value, if it is a number"),
+        Column("value_bool", pa.bool_(), "its value, if it is a truth value"),
+    ),
+)
+
+PUBLIC: Mapping[str, Dataset] = {d.name: d for d in (*STORED_TABLES, *VIEWS, CPG_PROPS, *FACT_VIEWS)}
+"""Every dataset a query may name."""
+
+_NOT_PROPERTIES = {"node_id", "edge_id", "file_id", "parent_id", "src_id", "dst_id"}
+"""Columns that say which row it is and what it hangs on, not what it is like."""
+
+_VALUE_COLUMNS = {
+    pa.string(): "value_str",
+    pa.int32(): "value_int",
+    pa.int64(): "value_int",
+    pa.float64(): "value_float",
+    pa.bool_(): "value_bool",
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """A dataset as a query over other datasets; a stored table has no query."""
+
+    dataset: Dataset
+    query: exp.Query | None
+    inputs: tuple[str, ...]
+
+
+def view_of(name: str, extractor: str) -> View:
+    """How the public dataset `name` (or `facts`) is read."""
+    if name == FACTS.name:
+        return View(FACTS, None, ())
+    dataset = PUBLIC[name]
+    if dataset in STORED_TABLES:
+        return View(dataset, None, ())
+    if dataset is CPG_PROPS:
+        return View(dataset, _properties(), (CPG_NODES.name, CPG_EDGES.name))
+    if dataset in VIEWS:
+        rules = [rule for rule in load_rules() if rule.output == dataset]
+        return View(dataset, _union(_rule_query(rule) for rule in rules), _inputs_of(rules))
+    return View(dataset, _fact_query(dataset, extractor), (FACTS.name, REPO_FILES.name))
+
+
+def _fact_query(dataset: Dataset, extractor: str) -> exp.Query:
+    """Unnest one fact column and give each row to every file that has the content."""
+    fact = next(d for d in FACT_DATASETS if d.name == dataset.name)
+    unnested = (
+        exp.select("content_id", exp.alias_(exp.func("unnest", exp.column(fact.name)), "fact"))
+        .from_(FACTS.name)
+        .where(exp.column("extractor").eq(exp.Literal.string(extractor)))
+    )
+    fields = (exp.alias_(exp.column(c.name, table="fact"), c.name, quoted=True) for c in fact.columns)
+    return (
+        exp.select(exp.column("file_id", table="f"), exp.column("path", table="f"), *fields)
+        .from_(exp.alias_(exp.to_table(REPO_FILES.name), "f", table=True))
+        .join(unnested.subquery("u"), using="content_id")
+    )
+
+
+def _rule_query(rule: Rule) -> exp.Query:
+    """A rule in DuckDB's dialect, with every column of its output."""
+    body = sqlglot.parse_one(rule.sql, dialect=DIALECT, into=exp.Select)
+    given = set(body.named_selects)
+    constants = rule.constants()
+    columns = (
+        exp.column(c.name)
+        if c.name in given
+        else exp.alias_(exp.cast(exp.convert(constants.get(c.name)), _duckdb_type(c.type)), c.name)
+        for c in rule.output.columns
+    )
+    return exp.select(*columns).from_(body.subquery("rule"))
+
+
+def _inputs_of(rules: list[Rule]) -> tuple[str, ...]:
+    return tuple({name for rule in compile_rules(rules) for name in rule.inputs})
+
+
+def _properties() -> exp.Query:
+    """One SELECT per property column of nodes and edges."""
+    return _union(
+        exp.select(
+            exp.alias_(exp.Literal.string(entity), "entity_kind"),
+            exp.alias_(exp.column(key), "entity_id"),
+            exp.alias_(exp.Literal.string(column.name), "prop_key"),
+            *(
+                exp.alias_(exp.cast(exp.column(column.name) if value == target else exp.null(), kind), value)
+                for value, kind in (
+                    ("value_str", "text"),
+                    ("value_int", "bigint"),
+                    ("value_float", "double"),
+                    ("value_bool", "boolean"),
+                )
+            ),
+        )
+        .from_(table.name)
+        .where(exp.column(column.name).is_(exp.null()).not_())
+        for entity, key, table in (("node", "node_id", CPG_NODES), ("edge", "edge_id", CPG_EDGES))
+        for column in table.columns
+        if column.name not in _NOT_PROPERTIES and (target := _VALUE_COLUMNS[column.type])
+    )
+
+
+def _union(queries: Iterable[exp.Query]) -> exp.Query:
+    first, *rest = queries
+    return exp.union(first, *rest, distinct=False) if rest else first
+
+
+def _duckdb_type(arrow: pa.DataType) -> str:
+    return {pa.string(): "text", pa.int32(): "int", pa.float64(): "double", pa.bool_(): "boolean"}[arrow]

@@ -1,0 +1,70 @@
+"""Read what git left on disk, without running git: nothing of the analysed tree may cause execution.
+
+A `.git` file may point anywhere; what it leads to is read only as a few small text files, of which
+nothing but a well-formed commit id or ignore patterns gets out.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from codeanatomy.repo.reading import read_optional
+
+_SMALL = 4096
+_PACKED_REFS = 64 << 20
+_EXCLUDE = 1 << 20
+_COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_REF = re.compile(rb"refs/(?!.*\.\.)[^\0\n]+")
+_MAX_SYMBOLIC_REFS = 5
+
+
+def head_commit(root: Path) -> str | None:
+    """The commit checked out at `root`, or None if that is not a git work tree or has no commit yet."""
+    directories = _git_directories(root)
+    if directories is None:
+        return None
+    value = read_optional(directories[0] / "HEAD", _SMALL)
+    for _ in range(_MAX_SYMBOLIC_REFS):
+        if value is None:
+            return None
+        value = value.strip()
+        if _COMMIT.fullmatch(value):
+            return value.decode()
+        name = value.removeprefix(b"ref:").strip()
+        if name == value or not _REF.fullmatch(name):
+            return None
+        value = _ref_value(name, directories)
+    return None
+
+
+def info_exclude(root: Path) -> bytes:
+    """The text of the repository's own ignore file outside the tree, `info/exclude`."""
+    directories = _git_directories(root)
+    return (read_optional(directories[1] / "info" / "exclude", _EXCLUDE) or b"") if directories else b""
+
+
+def _git_directories(root: Path) -> tuple[Path, Path] | None:
+    """The directory of this work tree, and the one it shares with the repository's other work trees."""
+    own = root / ".git"
+    pointer = read_optional(own, _SMALL)
+    if pointer is not None:
+        own = _pointed(root, pointer.removeprefix(b"gitdir:")) if pointer.startswith(b"gitdir:") else own
+    if own.is_symlink() or not own.is_dir():
+        return None
+    shared = read_optional(own / "commondir", _SMALL)
+    return own, own if shared is None else _pointed(own, shared)
+
+
+def _pointed(base: Path, text: bytes) -> Path:
+    return base / text.strip().decode("utf-8", "surrogateescape").replace("\0", "")
+
+
+def _ref_value(name: bytes, directories: tuple[Path, Path]) -> bytes | None:
+    """What a ref says: its own file first, the packed ones after."""
+    for directory in directories:
+        if (value := read_optional(_pointed(directory, name), _SMALL)) is not None:
+            return value
+    packed = read_optional(directories[1] / "packed-refs", _PACKED_REFS) or b""
+    found = re.search(rb"^([0-9a-f]+) %s$" % re.escape(name), packed, re.MULTILINE)
+    return found[1] if found else None

@@ -1,0 +1,289 @@
+"""Walk a tree and say which Python files it has and what is in them.
+
+What counts: `.py`, `.pyi`, `.pyw`, and executable files without a dot in their name whose first line
+names Python. What does not: what git ignores (every `.gitignore` in the tree and `.git/info/exclude`;
+not the user's global file, which would make the result depend on the machine), what the options
+exclude, `.git`, `__pycache__`, the state directory, virtual environments.
+
+Links are never followed: a target inside the tree is already seen under its own name, one outside is
+none of ours. Devices, sockets and fifos are never opened. A file that cannot be read is part of the
+snapshot with a status; nothing in the tree makes a scan fail.
+
+A scan writes nothing and executes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from codeanatomy.errors import InputError
+from codeanatomy.repo.git import info_exclude
+from codeanatomy.repo.ignore import RuleSet, parse_rules, pattern_rules
+from codeanatomy.repo.reading import read_optional, read_regular
+from codeanatomy.repo.snapshot import (
+    ScannedFile,
+    Skipped,
+    SkipReason,
+    Snapshot,
+    Stamp,
+    StatCache,
+    file_id,
+    snapshot_id,
+)
+
+_SUFFIXES = (b".py", b".pyi", b".pyw")
+_SHEBANG = re.compile(rb"#![^\n]*\b(?:python|pypy)[0-9.]*(?:\s|$)")
+_SHEBANG_BYTES = 256
+_IGNORE_FILE_BYTES = 1 << 20
+_EXECUTABLE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+_NEVER_WALKED = frozenset({b".git", b"__pycache__"})
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """What to scan. Patterns are written as in a `.gitignore` at the top of the tree.
+
+    `exclude` has the last word over the ignore files, so `!pattern` brings back what they drop. When
+    `include` is given, only files that it, or a directory above them, matches are kept.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    repo_id: str = ""
+    state_dir: Path | None = None
+    max_file_bytes: int = MAX_FILE_BYTES
+    virtual_environments: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Directory:
+    """A directory still to be walked; `path` is empty for the top, else it ends with a slash."""
+
+    path: bytes
+    rule_sets: tuple[RuleSet, ...]  # the strongest first
+    included: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A regular file whose name says that it is Python, or, without a suffix, does not say."""
+
+    path: str
+    stamp: Stamp
+    needs_shebang: bool
+
+
+def scan(
+    root: Path,
+    options: ScanOptions,
+    previous: StatCache,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Snapshot:
+    """Scan the tree at `root`; `progress` is told the number of files after each of them."""
+    top = _checked_root(root)
+    started_ns = time.time_ns()
+    files: list[ScannedFile] = []
+    skipped: list[Skipped] = []
+    entries: dict[str, tuple[Stamp, str]] = {}
+    for found in _walk(top, options):
+        if isinstance(found, Skipped):
+            skipped.append(found)
+            continue
+        known = previous.content_id(found.path, found.stamp)
+        if known is None and found.needs_shebang and not _has_shebang(top, found.path):
+            continue
+        file, stamp = _identify(top, found, known, options)
+        files.append(file)
+        if file.content_id is not None:
+            entries[file.path] = stamp, file.content_id
+        if progress is not None:
+            progress(len(files))
+    files.sort(key=lambda file: file.path)
+    skipped.sort(key=lambda skip: skip.path)
+    return Snapshot(tuple(files), tuple(skipped), snapshot_id(files, options.repo_id), StatCache(started_ns, entries))
+
+
+def read_contents(root: Path, files: Iterable[ScannedFile]) -> Iterator[tuple[ScannedFile, bytes | None]]:
+    """Each distinct content once, with the first file that still has it.
+
+    Bytes are None for a file that vanished or changed since the scan: scan again. Files without a
+    content are passed over.
+    """
+    delivered: set[str] = set()
+    for file in files:
+        if file.content_id is None or file.content_id in delivered:
+            continue
+        try:
+            content, status = read_regular(_location(root, file.path), file.size)
+        except OSError:
+            yield file, None
+            continue
+        if status.st_size != file.size or hashlib.sha256(content).hexdigest() != file.content_id:
+            yield file, None
+            continue
+        delivered.add(file.content_id)
+        yield file, content
+
+
+def _location(root: Path, path: str) -> bytes:
+    """Where a file is. Bytes, because a path means the same bytes whatever the locale."""
+    return os.path.join(os.fsencode(root), path.encode())  # noqa: PTH118
+
+
+def _checked_root(root: Path) -> Path:
+    try:
+        is_directory = stat.S_ISDIR(root.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+        raise InputError(f"no such directory: {root}; give the path of the repository to analyse") from error
+    except OSError as error:
+        raise InputError(f"cannot open {root}: {_reason(error)}; give a directory that can be read") from error
+    if not is_directory:
+        raise InputError(f"not a directory: {root}; give the directory of the repository, not a file in it")
+    if not os.access(root, os.R_OK | os.X_OK):
+        raise InputError(f"cannot read the directory {root}; check its permissions")
+    return root.resolve()
+
+
+def _identify(root: Path, found: _Candidate, known: str | None, options: ScanOptions) -> tuple[ScannedFile, Stamp]:
+    """The file, read unless its content is known, and the stamp it had before it was read."""
+    identity = file_id(found.path, options.repo_id)
+    stamp, limit = found.stamp, options.max_file_bytes
+    if stamp.size <= limit and known is None:
+        try:
+            content, status = read_regular(_location(root, found.path), limit)
+        except OSError as error:
+            return ScannedFile(found.path, identity, None, stamp.size, "unreadable", _reason(error)), stamp
+        stamp, known = Stamp.of(status), hashlib.sha256(content).hexdigest()
+    if stamp.size > limit:
+        return ScannedFile(found.path, identity, None, stamp.size, "too_large", f"larger than {limit} bytes"), stamp
+    return ScannedFile(found.path, identity, known, stamp.size, "ok"), stamp
+
+
+def _has_shebang(root: Path, path: str) -> bool:
+    try:
+        start, _ = read_regular(_location(root, path), _SHEBANG_BYTES)
+    except OSError:
+        return False
+    return _SHEBANG.match(start) is not None
+
+
+def _walk(root: Path, options: ScanOptions) -> Iterator[_Candidate | Skipped]:
+    """Every candidate that no rule drops, and what was skipped on the way, in no particular order."""
+    top = _location(root, "")
+    state = _inside(root, options.state_dir)
+    include = pattern_rules(options.include, "include")
+    exclude = (pattern_rules(options.exclude, "exclude"),) if options.exclude else ()
+    outermost = parse_rules(info_exclude(root), ".git/info/exclude")
+    pending = [_Directory(b"", (outermost,) if outermost.rules else (), included=not options.include)]
+    while pending:
+        directory = pending.pop()
+        try:
+            with os.scandir(top + directory.path) as listing:
+                entries = {entry.name: entry for entry in listing}
+        except OSError as error:
+            yield _skip(directory.path, "unreadable", _reason(error))
+            continue
+        if b"pyvenv.cfg" in entries and directory.path and not options.virtual_environments:
+            yield _skip(directory.path, "virtual_environment")
+            continue
+        rule_sets = directory.rule_sets
+        if b".gitignore" in entries:
+            ignore_file = directory.path + b".gitignore"
+            text = read_optional(top + ignore_file, _IGNORE_FILE_BYTES)
+            if text is None:
+                yield _skip(ignore_file, "unreadable", "its rules are not applied")
+            else:
+                rule_sets = (parse_rules(text, ignore_file.decode(), directory.path), *rule_sets)
+        for name, entry in entries.items():
+            path = directory.path + name
+            kind = _kind(entry)
+            if name in _NEVER_WALKED or path == state or (kind == "file" and not _may_be_python(entry)):
+                continue
+            is_directory = kind == "directory"
+            if dropped := _ignored((*exclude, *rule_sets), path, is_directory=is_directory):
+                yield _skip(path, "ignored", dropped)
+                continue
+            rule = include.decide(path, is_directory=is_directory)
+            included = directory.included if rule is None else not rule.negated
+            if not included and not is_directory:
+                continue
+            if not _is_utf8(name):
+                yield _skip(path, "name_not_utf8", "rename it to have it analysed")
+            elif kind == "directory":
+                pending.append(_Directory(path + b"/", rule_sets, included))
+            elif kind == "file":
+                yield _candidate(path, entry)
+            else:
+                yield _skip(path, kind)
+
+
+def _kind(entry: os.DirEntry[bytes]) -> Literal["directory", "file"] | SkipReason:
+    try:
+        if entry.is_symlink():
+            return "link"
+        if entry.is_file(follow_symlinks=False):
+            return "file"
+        return "directory" if entry.is_dir(follow_symlinks=False) else "special"
+    except OSError:
+        return "unreadable"
+
+
+def _may_be_python(entry: os.DirEntry[bytes]) -> bool:
+    """Whether a file's name says Python, or says nothing and the file can be run."""
+    if entry.name.endswith(_SUFFIXES) and entry.name not in _SUFFIXES:
+        return True
+    if b"." in entry.name:
+        return False
+    try:
+        return bool(entry.stat(follow_symlinks=False).st_mode & _EXECUTABLE)
+    except OSError:
+        return False
+
+
+def _candidate(path: bytes, entry: os.DirEntry[bytes]) -> _Candidate | Skipped:
+    try:
+        stamp = Stamp.of(entry.stat(follow_symlinks=False))
+    except OSError as error:
+        return _skip(path, "unreadable", _reason(error))
+    return _Candidate(path.decode(), stamp, needs_shebang=b"." not in entry.name)
+
+
+def _ignored(rule_sets: Iterable[RuleSet], path: bytes, *, is_directory: bool) -> str | None:
+    """The pattern that drops the path, with where it stands, or None."""
+    for rule_set in rule_sets:
+        rule = rule_set.decide(path, is_directory=is_directory)
+        if rule is not None:
+            return None if rule.negated else f"{rule.text} ({rule_set.source})"
+    return None
+
+
+def _inside(root: Path, directory: Path | None) -> bytes | None:
+    """The path of a directory relative to the root, or None if it is not inside."""
+    if directory is None or not (resolved := directory.resolve()).is_relative_to(root):
+        return None
+    return os.fsencode(resolved.relative_to(root))
+
+
+def _is_utf8(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _skip(path: bytes, reason: SkipReason, detail: str = "") -> Skipped:
+    return Skipped(path.removesuffix(b"/").decode("utf-8", "backslashreplace"), reason, detail)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

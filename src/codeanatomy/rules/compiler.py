@@ -1,0 +1,144 @@
+"""From rules to compiled rules: inputs, column lineage, plan identity and order, all read off the SQL itself.
+
+Glossary
+    inputs         datasets the SQL names; never a hand-kept list.
+    lineage        for each output column, the input columns its value comes from.
+    plan identity  hash of the qualified, normalised syntax tree and the contract: formatting, comments and the
+                   case of keywords change nothing; whatever can alter a row does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.lineage import Node
+from sqlglot.lineage import lineage as trace
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import build_scope, traverse_scope
+
+from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
+from codeanatomy.catalogue.tables import INPUTS, STORED_TABLES, VIEWS
+from codeanatomy.rules.definition import Rule, RuleError
+
+DIALECT = "spark"
+OWNER = "file_id"
+
+
+@dataclass(frozen=True)
+class CompiledRule:
+    """A rule, and what its syntax tree says of it."""
+
+    rule: Rule
+    inputs: tuple[str, ...]
+    columns: tuple[str, ...]
+    identity: str
+    tree: exp.Select
+
+    def lineage(self) -> dict[str, tuple[str, ...]]:
+        """For each output column, the input columns (`dataset.column`) it is made from."""
+        nodes = trace(None, self.tree, {}, dialect=DIALECT, scope=build_scope(self.tree))
+        return {column: _origins(node) for column, node in nodes.items()}
+
+
+def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
+    """Compile `rules` and put them in an order in which every input is made before it is read."""
+    schema = _schema((*INPUTS, *STORED_TABLES, *VIEWS))
+    compiled = [_compile(rule, schema) for rule in rules]
+    made_by: dict[str, list[str]] = {}
+    for each in compiled:
+        made_by.setdefault(each.rule.output.name, []).append(each.rule.name)
+    graph = {c.rule.name: {maker for i in c.inputs for maker in made_by.get(i, ())} for c in compiled}
+    try:
+        order = {name: place for place, name in enumerate(TopologicalSorter(graph).static_order())}
+    except CycleError as error:
+        raise RuleError(f"rules read each other in a circle: {' → '.join(error.args[1])}") from error
+    return tuple(sorted(compiled, key=lambda c: order[c.rule.name]))
+
+
+def rules_fingerprint(compiled: Sequence[CompiledRule]) -> str:
+    """One hash over every plan identity."""
+    return _hash(sorted((c.rule.name, c.identity) for c in compiled))
+
+
+def _compile(rule: Rule, schema: dict[str, object]) -> CompiledRule:
+    try:
+        parsed = sqlglot.parse_one(rule.sql, dialect=DIALECT)
+        tree = qualify(parsed, schema=schema, dialect=DIALECT, validate_qualify_columns=True, quote_identifiers=False)
+    except SqlglotError as error:
+        raise RuleError(f"rule {rule.name}: {str(error).splitlines()[0]}") from error
+    if not isinstance(tree, exp.Select):
+        raise RuleError(f"rule {rule.name}: a rule is one SELECT")
+    inputs = {
+        source.name
+        for scope in traverse_scope(tree)
+        for source in scope.sources.values()
+        if isinstance(source, exp.Table)
+    }
+    if unknown := inputs - schema.keys():
+        raise RuleError(f"rule {rule.name}: unknown dataset {sorted(unknown)[0]}")
+    columns = tuple(tree.named_selects)
+    _check_columns(rule, columns)
+    compiled = CompiledRule(rule, tuple(sorted(inputs)), columns, _identity(rule, tree), tree)
+    _check_owner(compiled)
+    return compiled
+
+
+def _check_columns(rule: Rule, columns: tuple[str, ...]) -> None:
+    given = set(columns) | rule.constants().keys()
+    declared = set(rule.output.names())
+    required = {c.name for c in rule.output.columns if c.required}
+    if surplus := given - declared:
+        raise RuleError(f"rule {rule.name}: {rule.output.name} has no column {sorted(surplus)[0]}")
+    if twice := set(columns) & rule.constants().keys():
+        raise RuleError(f"rule {rule.name}: the contract already gives {sorted(twice)[0]}")
+    if missing := required - given:
+        raise RuleError(f"rule {rule.name}: required column {sorted(missing)[0]} is missing")
+
+
+def _check_owner(compiled: CompiledRule) -> None:
+    """A row's owner is an owner of its input, unchanged, or no file at all."""
+    select = next(s for s in compiled.tree.selects if s.alias_or_name == OWNER)
+    expression = select.unalias()
+    if isinstance(expression, exp.Literal) and expression.this == GLOBAL_OWNER:
+        return
+    if not isinstance(expression, exp.Column) or expression.name != OWNER:
+        raise RuleError(f"rule {compiled.rule.name}: {OWNER} must be an input's {OWNER} or '{GLOBAL_OWNER}'")
+
+
+def _identity(rule: Rule, tree: exp.Select) -> str:
+    canonical = tree.sql(dialect=DIALECT, comments=False, normalize=True, pretty=False)
+    return _hash([rule.output.name, sorted(rule.constants().items()), canonical])
+
+
+def _origins(node: Node) -> tuple[str, ...]:
+    leaves = (each for each in node.walk() if isinstance(each.expression, exp.Table))
+    return tuple(sorted({f"{leaf.expression.name}.{leaf.name.rpartition('.')[2]}" for leaf in leaves}))
+
+
+def _schema(datasets: Sequence[Dataset]) -> dict[str, object]:
+    return {d.name: {c.name: _sql_type(c.type) for c in d.columns} for d in datasets}
+
+
+def _sql_type(arrow: pa.DataType) -> str:
+    if pa.types.is_list(arrow):
+        return f"array<{_sql_type(arrow.value_type)}>"
+    names = {
+        pa.string(): "string",
+        pa.int32(): "int",
+        pa.int64(): "bigint",
+        pa.float64(): "double",
+        pa.bool_(): "boolean",
+    }
+    return names[arrow]
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]

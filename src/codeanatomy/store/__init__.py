@@ -1,0 +1,69 @@
+"""The store: Delta tables, digests, builds, pins, retention. It never knows what the tables mean.
+
+Importing it to read a state starts no Spark; only functions that take or give a DataFrame import pyspark.
+"""
+
+from codeanatomy.store.builds import (
+    ROLLBACK,
+    Build,
+    find_build,
+    latest_build,
+    list_builds,
+    new_build_id,
+    publish,
+    rollback_build,
+)
+from codeanatomy.store.digests import NO_ROWS, SetDigest, total
+from codeanatomy.store.layout import BUCKET, bucket_count_for, bucket_of
+from codeanatomy.store.lease import Lease, hold_lease
+from codeanatomy.store.location import StateLocation
+from codeanatomy.store.retention import GcReport, collect_garbage
+from codeanatomy.store.state import State, create_state, open_state, state_exists
+from codeanatomy.store.tables import (
+    CONTENT_KEY,
+    FILE_KEY,
+    TablePin,
+    WrittenTable,
+    append_rows,
+    data_files,
+    open_arrow,
+    pin_latest,
+    read_table,
+    write_table,
+)
+
+__all__ = [
+    "BUCKET",
+    "CONTENT_KEY",
+    "FILE_KEY",
+    "NO_ROWS",
+    "ROLLBACK",
+    "Build",
+    "GcReport",
+    "Lease",
+    "SetDigest",
+    "State",
+    "StateLocation",
+    "TablePin",
+    "WrittenTable",
+    "append_rows",
+    "bucket_count_for",
+    "bucket_of",
+    "collect_garbage",
+    "create_state",
+    "data_files",
+    "find_build",
+    "hold_lease",
+    "latest_build",
+    "list_builds",
+    "new_build_id",
+    "open_arrow",
+    "open_state",
+    "pin_latest",
+    "publish",
+    "read_table",
+    "rollback_build",
+    "state_exists",
+    "total",
+    "write_table",
+]

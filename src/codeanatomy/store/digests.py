@@ -1,0 +1,107 @@
+"""Set digests: what a set of rows is, in 128 bits, whatever their order, partitioning or file.
+
+Two tables with the same digest hold the same rows as often. Digests add: those of the buckets sum up to the table's,
+and an append adds to what was there. The layout column takes no part.
+
+Glossary
+    lane   one of the two independent 64-bit sums of row hashes.
+    cell   a column's value in the form that is hashed: maps by sorted entries, nested values as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from codeanatomy.catalogue.columns import Dataset
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, Row
+
+_LANES = ("lane_a", "lane_b")
+_LANE_MODULUS = 1 << 64
+_LOW_HALF = 0xFFFFFFFF
+_ROWS = "digest_rows"
+
+
+@dataclass(frozen=True)
+class SetDigest:
+    """Row count and order-independent hash of a multiset of rows, as 32 hexadecimal digits."""
+
+    rows: int
+    hash: str
+
+    def __add__(self, other: SetDigest) -> SetDigest:
+        """The digest of both multisets together."""
+        sums = (mine + theirs for mine, theirs in zip(self._lanes(), other._lanes(), strict=True))
+        return _from_lanes(self.rows + other.rows, sums)
+
+    def _lanes(self) -> tuple[int, int]:
+        return int(self.hash[:16], 16), int(self.hash[16:], 16)
+
+
+NO_ROWS = SetDigest(0, "0" * 32)
+"""The digest of nothing."""
+
+
+def total(digests: Iterable[SetDigest]) -> SetDigest:
+    """The digest of all the multisets together."""
+    return reduce(SetDigest.__add__, digests, NO_ROWS)
+
+
+def hash_columns(dataset: Dataset) -> list[Column]:
+    """Two hashes of a row, to be summed by `digest_sums`."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    columns = sorted(dataset.columns, key=lambda column: column.name)
+    cells = [_cell(column.name, column.type) for column in columns]
+    # Spark's hash skips nulls: without the flags, (null, 'x') and ('x', null) would be the same row.
+    nulls = [F.col(column.name).isNull() for column in columns]
+    return [F.xxhash64(F.lit(lane), *cells, *nulls).alias(lane) for lane in _LANES]
+
+
+def digest_sums() -> list[Column]:
+    """Aggregates over `hash_columns`; `digest_from` reads their row."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    # Halves, because the sum of whole hashes overflows, which is an error in ANSI mode.
+    halves = [
+        half
+        for lane in _LANES
+        for half in (
+            F.sum(F.col(lane).bitwiseAND(_LOW_HALF)).alias(f"{lane}_low"),
+            F.sum(F.shiftrightunsigned(lane, 32)).alias(f"{lane}_high"),
+        )
+    ]
+    return [F.count(F.lit(1)).alias(_ROWS), *halves]
+
+
+def digest_from(row: Row) -> SetDigest:
+    """The digest in a row of `digest_sums`."""
+    return _from_lanes(row[_ROWS], ((row[f"{lane}_high"] << 32) + row[f"{lane}_low"] for lane in _LANES))
+
+
+def _from_lanes(rows: int, lanes: Iterable[int]) -> SetDigest:
+    return SetDigest(rows, "".join(f"{lane % _LANE_MODULUS:016x}" for lane in lanes))
+
+
+def _cell(name: str, kind: pa.DataType) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    if pa.types.is_map(kind):
+        return F.to_json(F.sort_array(F.map_entries(name)))
+    if _holds_map(kind):
+        raise TypeError(f"column {name}: a map inside another value has no canonical form")
+    return F.to_json(name) if pa.types.is_nested(kind) else F.col(name)
+
+
+def _holds_map(kind: pa.DataType) -> bool:
+    if pa.types.is_map(kind):
+        return True
+    if not pa.types.is_nested(kind):
+        return False
+    return any(_holds_map(kind.field(index).type) for index in range(kind.num_fields))

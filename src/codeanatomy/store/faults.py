@@ -1,0 +1,29 @@
+"""Points at which a test can kill the process, to prove that a run that dies there leaves a sound state.
+
+`CODEANATOMY_CRASH_AT=table.committed` dies at the first such boundary, `…=table.committed:NAME` at the one of that
+table. Never used to change what the code does otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+BOUNDARIES = (
+    "table.files_written",
+    "table.committed",
+    "build.before_publish",
+    "build.published",
+    "gc.builds_dropped",
+)
+"""Every boundary between two writes of the store, in the order a run meets them."""
+
+_VARIABLE = "CODEANATOMY_CRASH_AT"
+
+
+def boundary(name: str, subject: str = "") -> None:
+    """Die here, as by power loss, if the environment asks for it."""
+    if name not in BOUNDARIES:
+        raise ValueError(f"unknown boundary {name}")
+    if os.environ.get(_VARIABLE) in (name, f"{name}:{subject}"):
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,72 @@
+"""The writer's lease: one process at a time writes a local state.
+
+The kernel holds it, so that it ends with its holder however that one ends. On an object store there is no such lock;
+there the commit to `builds` decides. A lease never guards reading.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from codeanatomy.errors import StateError
+from codeanatomy.store.failures import writing
+from codeanatomy.store.location import StateLocation
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Proof that the holder may write the state at `location`."""
+
+    location: StateLocation
+
+
+@contextmanager
+def hold_lease(location: StateLocation) -> Iterator[Lease]:
+    """Be the only writer of the state; an error that names the other one if there is one."""
+    if not location.is_local:
+        yield Lease(location)
+        return
+    with writing(location):
+        location.local_path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(location.local_path / "lease", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StateError(
+                f"another build is writing this state{_owner(descriptor)}: wait for it or stop it"
+            ) from error
+        with writing(location):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, _claim(), 0)
+        yield Lease(location)
+    finally:
+        os.close(descriptor)
+
+
+def _claim() -> bytes:
+    claim = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        # Not every user id has a name, in containers least of all.
+        "user": os.environ.get("USER") or str(os.getuid()),
+        "started_at": datetime.now(UTC).isoformat(),
+    }
+    return json.dumps(claim).encode()
+
+
+def _owner(descriptor: int) -> str:
+    try:
+        claim = json.loads(os.pread(descriptor, 4096, 0))
+        seconds = (datetime.now(UTC) - datetime.fromisoformat(claim["started_at"])).total_seconds()
+        return f" (pid {claim['pid']} of {claim['user']} on {claim['host']}, for {seconds:.0f} s)"
+    except (ValueError, KeyError):
+        # The holder may not have written its claim yet.
+        return ""

@@ -1,0 +1,59 @@
+"""Where a state lives: a local directory or a place on an object store, and what is needed to reach it.
+
+Pure naming: nothing here reads or writes. Every uri the room uses comes from here, and nothing else may join one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from urllib.parse import unquote, urlsplit
+
+
+@dataclass(frozen=True)
+class StateLocation:
+    """The root of a state; made by `at`, which puts the uri into its one spelling."""
+
+    uri: str
+    storage_options: Mapping[str, str] = field(hash=False, repr=False)
+
+    @classmethod
+    def at(cls, place: str | Path, storage_options: Mapping[str, str] | None = None) -> StateLocation:
+        """The state at a path, a `file://` uri or an object store's uri."""
+        text = str(place)
+        if text.startswith("file://"):
+            text = unquote(urlsplit(text).path)
+        uri = text.rstrip("/") if "://" in text else str(Path(text).absolute())
+        return cls(uri, MappingProxyType(dict(storage_options or {})))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the state is a directory of this machine."""
+        return "://" not in self.uri
+
+    @property
+    def local_path(self) -> Path:
+        """The directory of a local state."""
+        if not self.is_local:
+            raise ValueError(f"{self.uri} is not a local directory")
+        return Path(self.uri)
+
+    @property
+    def tables_uri(self) -> str:
+        """The folder all tables live in."""
+        return f"{self.uri}/tables"
+
+    def table_uri(self, name: str) -> str:
+        """The folder of the table called `name`."""
+        return f"{self.tables_uri}/{name}"
+
+    def options(self) -> dict[str, str]:
+        """The storage options in the form `deltalake` takes them."""
+        return dict(self.storage_options)
+
+
+def locate_state(repo: str | Path, state: str | None, storage_options: Mapping[str, str]) -> StateLocation:
+    """Where the state of a repository is: as asked, else inside the repository."""
+    return StateLocation.at(state or Path(repo) / ".codeanatomy", storage_options)

@@ -1,0 +1,101 @@
+"""A state: the place that holds every build of one repository. A state *is* its `builds` table.
+
+That table is created by one atomic commit whose metadata says what can never change afterwards: the format, the
+number of buckets, the repository's id. This module never looks at builds or tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from codeanatomy.errors import InputError, StateError
+from codeanatomy.store.failures import reading, writing
+from codeanatomy.store.location import StateLocation
+
+FORMAT_VERSION = 1
+"""Of the layout this code writes; a state of a higher one is not touched."""
+
+BUILDS = "builds"
+"""Name of the table that makes a directory a state."""
+
+BUILDS_SCHEMA = pa.schema(
+    [
+        pa.field("sequence", pa.int64(), nullable=False),
+        pa.field("build_id", pa.string(), nullable=False),
+        pa.field("parent_build_id", pa.string()),
+        pa.field("created_at", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("mode", pa.string(), nullable=False),
+        pa.field("git_commit", pa.string()),
+        pa.field("snapshot_id", pa.string(), nullable=False),
+        pa.field("tables", pa.string(), nullable=False),
+        pa.field("fingerprints", pa.string(), nullable=False),
+        pa.field("figures", pa.string(), nullable=False),
+        pa.field("rolled_back_to", pa.string()),
+    ]
+)
+"""Columns of the `builds` table; the nested ones are JSON."""
+
+LOG_SETTINGS = {"delta.enableExpiredLogCleanup": "false"}
+"""A build pins versions for as long as it is kept, so that no log entry may expire by age."""
+
+_FORMAT = "codeanatomy.formatVersion"
+_BUCKETS = "codeanatomy.buckets"
+_REPO_ID = "codeanatomy.repoId"
+
+
+@dataclass(frozen=True)
+class State:
+    """An opened state: where it is, and what was fixed when it was made."""
+
+    location: StateLocation
+    buckets: int
+    repo_id: str
+
+
+def create_state(location: StateLocation, buckets: int, repo_id: str = "") -> State:
+    """Make an empty state; an error if there is one already."""
+    if state_exists(location):
+        raise StateError(f"there is a state at {location.uri} already")
+    with writing(location):
+        if location.is_local:
+            location.local_path.mkdir(parents=True, exist_ok=True)
+            (location.local_path / ".gitignore").write_text("*\n")
+        DeltaTable.create(
+            location.table_uri(BUILDS),
+            BUILDS_SCHEMA,
+            mode="error",
+            configuration={
+                **LOG_SETTINGS,
+                _FORMAT: str(FORMAT_VERSION),
+                _BUCKETS: str(buckets),
+                _REPO_ID: repo_id,
+            },
+            storage_options=location.options(),
+            raise_if_key_not_exists=False,
+        )
+    return State(location, buckets, repo_id)
+
+
+def state_exists(location: StateLocation) -> bool:
+    """Whether there is a state here, sound or not."""
+    with reading(location):
+        return bool(DeltaTable.is_deltatable(location.table_uri(BUILDS), location.options()))
+
+
+def open_state(location: StateLocation) -> State:
+    """The state that is there."""
+    if not state_exists(location):
+        raise InputError(f"no build at {location.uri} yet: run `codeanatomy build`")
+    with reading(location):
+        table = DeltaTable(location.table_uri(BUILDS), storage_options=location.options())
+        settings = table.metadata().configuration
+        version, buckets, repo_id = int(settings[_FORMAT]), int(settings[_BUCKETS]), settings[_REPO_ID]
+    if version > FORMAT_VERSION:
+        raise StateError(
+            f"the state at {location.uri} was made by a newer version of codeanatomy "
+            f"(format {version}, this one knows {FORMAT_VERSION}): upgrade codeanatomy"
+        )
+    return State(location, buckets, repo_id)

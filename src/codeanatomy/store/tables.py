@@ -1,0 +1,374 @@
+"""Tables: Spark writes and reads the data files, the Delta log says which of them make up a version.
+
+A write puts new files beside the old ones under a name of its own, reads them back once for statistics and digests
+(so that a digest is of what is on disk), and makes them visible by one commit. What dies in between leaves files
+that no version names. Readers always name a version; only an append looks at the latest one.
+
+Glossary
+    key      the column rows are spread by (`layout`), and the one readers select by.
+    pin      a version of a table and the digests of its buckets; what a build remembers of a table.
+    cutoff   a full write that yields the rows already pinned commits nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema
+from deltalake.transaction import AddAction, create_table_with_add_actions
+from pyarrow import dataset as pads
+from pyarrow import fs as pafs
+
+from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.errors import StateError
+from codeanatomy.store.digests import SetDigest, digest_from, digest_sums, hash_columns, total
+from codeanatomy.store.failures import reading, writing
+from codeanatomy.store.faults import boundary
+from codeanatomy.store.layout import BUCKET, bucket_column, bucket_of
+from codeanatomy.store.location import StateLocation
+from codeanatomy.store.state import LOG_SETTINGS, State
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+FILE_KEY = "file_id"
+CONTENT_KEY = "content_id"
+
+NO_RETRY = CommitProperties(max_commit_retries=0)
+"""Commit the next version of what was read, or fail: a retry would put a write on top of rows it never saw."""
+
+_WRITE_OPTIONS = {
+    "compression": "zstd",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # The default local file system leaves a checksum file beside every data file.
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+
+
+@dataclass(frozen=True)
+class TablePin:
+    """One version of a table, and the digest of each bucket that has rows."""
+
+    version: int
+    buckets: Mapping[int, SetDigest]
+
+    @property
+    def digest(self) -> SetDigest:
+        """The digest of the whole table."""
+        return total(self.buckets.values())
+
+    @property
+    def rows(self) -> int:
+        """Rows in the table."""
+        return self.digest.rows
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """What a write did: the pin to remember, and the files it added (none if nothing changed)."""
+
+    name: str
+    pin: TablePin
+    written: bool
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class _DataFile:
+    """A data file as it is on disk."""
+
+    path: str
+    size: int
+    modified: int
+    bucket: int
+    key: str
+    first_key: str
+    last_key: str
+    digest: SetDigest
+
+
+def write_table(
+    frame: DataFrame,
+    dataset: Dataset,
+    state: State,
+    *,
+    key: str = FILE_KEY,
+    sort_by: Sequence[str] = (),
+    previous: TablePin | None = None,
+) -> WrittenTable:
+    """Replace all rows by those of `frame`, unless they are those of `previous`."""
+    with writing(state.location):
+        files = _write_files(frame, dataset, state, key, sort_by)
+        buckets = _bucket_digests(files)
+        if previous is not None and previous.buckets == buckets:
+            _discard(files, dataset, state.location)
+            return WrittenTable(dataset.name, previous, written=False, files=0, bytes=0)
+        table = _existing(state.location, dataset.name)
+        version = _commit(table, files, dataset, state.location, "overwrite")
+        return _written(dataset, TablePin(version, buckets), files)
+
+
+def append_rows(
+    frame: DataFrame,
+    dataset: Dataset,
+    state: State,
+    *,
+    base: TablePin | None,
+    key: str = CONTENT_KEY,
+    sort_by: Sequence[str] = (),
+) -> WrittenTable:
+    """Add the rows of `frame` to the table at its latest version, which `base` (from `pin_latest`) describes."""
+    with writing(state.location):
+        files = _write_files(frame, dataset, state, key, sort_by)
+        if base is not None and not files:
+            return WrittenTable(dataset.name, base, written=False, files=0, bytes=0)
+        table = _existing(state.location, dataset.name)
+        if (table.version() if table else None) != (base.version if base else None):
+            raise StateError(f"another build wrote table {dataset.name} of {state.location.uri} meanwhile: run again")
+        if table and table.schema() != _stored_schema(dataset):
+            raise StateError(f"table {dataset.name} of {state.location.uri} has other columns: build with --full")
+        version = _commit(table, files, dataset, state.location, "append")
+        buckets = dict(base.buckets) if base else {}
+        for bucket, digest in _bucket_digests(files).items():
+            buckets[bucket] = buckets[bucket] + digest if bucket in buckets else digest
+        return _written(dataset, TablePin(version, buckets), files)
+
+
+def pin_latest(
+    spark: SparkSession, state: State, dataset: Dataset, *, known: TablePin | None, key: str = CONTENT_KEY
+) -> TablePin | None:
+    """The latest version of an append-only table, or None; read only if it has rows that `known` has not.
+
+    It has when a run died after its append: those rows are sound, only no build names them yet.
+    """
+    with reading(state.location):
+        table = _existing(state.location, dataset.name)
+        if table is None:
+            return None
+        version = table.version()
+    files = data_files(state, dataset.name, version)
+    if known is not None and files == data_files(state, dataset.name, known.version):
+        return TablePin(version, known.buckets)
+    if not files:
+        return TablePin(version, {})
+    reader = spark.read.schema(_spark_schema(dataset, with_bucket=True))
+    rows = reader.option("basePath", state.location.table_uri(dataset.name)).parquet(*_literal(files))
+    return TablePin(version, _bucket_digests(_measure(rows, dataset, key)))
+
+
+def read_table(
+    spark: SparkSession,
+    state: State,
+    dataset: Dataset,
+    version: int,
+    *,
+    key: str = FILE_KEY,
+    keys: Collection[str] | None = None,
+) -> DataFrame:
+    """The rows of one version, or those of the given keys, read from the buckets that can hold them."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    files = data_files(state, dataset.name, version, keys=keys)
+    schema = _spark_schema(dataset)
+    if not files:
+        return spark.createDataFrame([], schema)
+    frame = spark.read.schema(schema).parquet(*_literal(files))
+    return frame if keys is None else frame.where(F.col(key).isin(*keys))
+
+
+def open_arrow(state: State, dataset: Dataset, version: int, *, keys: Collection[str] | None = None) -> pads.Dataset:
+    """One version as an Arrow dataset (of the buckets that can hold `keys`), without Spark."""
+    location = state.location
+    with reading(location):
+        table = DeltaTable(location.table_uri(dataset.name), version=version, storage_options=location.options())
+        filesystem = (
+            pafs.SubTreeFileSystem(location.table_uri(dataset.name), pafs.LocalFileSystem())
+            if location.is_local
+            else None
+        )
+        return table.to_pyarrow_dataset(
+            filesystem=filesystem,
+            schema=_with_bucket(dataset),
+            file_pruning_predicate=_bucket_filter(state, keys),
+        )
+
+
+def data_files(state: State, name: str, version: int, *, keys: Collection[str] | None = None) -> list[str]:
+    """The files of one version (of the buckets that can hold `keys`), as paths or uris Spark and DuckDB take."""
+    location = state.location
+    with reading(location):
+        table = DeltaTable(location.table_uri(name), version=version, storage_options=location.options())
+        files = relative_files(table)
+    if keys is not None:
+        folders = {f"{BUCKET}={bucket_of(key, state.buckets)}" for key in keys}
+        files = [file for file in files if file.split("/")[0] in folders]
+    return [f"{location.table_uri(name)}/{file}" for file in files]
+
+
+def relative_files(table: DeltaTable) -> list[str]:
+    """The files of a table's version, relative to its folder; `file_uris` escapes what a local path may contain."""
+    return sorted(str(path) for path in table.get_add_actions().column("path").to_pylist())
+
+
+def _write_files(frame: DataFrame, dataset: Dataset, state: State, key: str, sort_by: Sequence[str]) -> list[_DataFile]:
+    """Write the rows under a basename of their own and measure the files that came out."""
+    if set(frame.columns) != set(dataset.names()):
+        raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(dataset.names())}")
+    uri = state.location.table_uri(dataset.name)
+    basename = f"part-{secrets.token_hex(8)}"
+    (
+        frame.to(_spark_schema(dataset))
+        .select("*", bucket_column(key, state.buckets))
+        .repartition(BUCKET)
+        .sortWithinPartitions(BUCKET, key, *sort_by)
+        .write.mode("append")
+        .partitionBy(BUCKET)
+        .options(**_WRITE_OPTIONS)
+        .option("mapreduce.output.basename", basename)
+        .parquet(uri)
+    )
+    boundary("table.files_written", dataset.name)
+    reader = frame.sparkSession.read.schema(_spark_schema(dataset, with_bucket=True))
+    written = reader.option("basePath", uri).option("pathGlobFilter", f"{basename}*").parquet(*_literal([uri]))
+    return _measure(written, dataset, key)
+
+
+def _measure(frame: DataFrame, dataset: Dataset, key: str) -> list[_DataFile]:
+    """Size, keys and digest of each file of `frame`, in one pass over it."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    required = [column.name for column in dataset.columns if column.required]
+    rows = frame.select(
+        BUCKET,
+        F.col(key).alias("row_key"),
+        F.col("_metadata.file_path").alias("path"),
+        F.col("_metadata.file_size").alias("size"),
+        F.unix_millis("_metadata.file_modification_time").alias("modified"),
+        reduce(or_, (F.col(name).isNull() for name in required), F.lit(False)).alias("has_gap"),
+        *hash_columns(dataset),
+    )
+    measured = (
+        rows.groupBy(BUCKET, "path", "size", "modified")
+        .agg(
+            F.min("row_key").alias("first_key"),
+            F.max("row_key").alias("last_key"),
+            F.bool_or("has_gap").alias("has_gap"),
+            *digest_sums(),
+        )
+        .collect()
+    )
+    if any(row["has_gap"] for row in measured):
+        raise ValueError(f"{dataset.name}: null in one of the required columns {required}")
+    return [
+        _DataFile(
+            # The log names a file relative to its table: the folder of its bucket, and its name.
+            path="/".join(row["path"].split("/")[-2:]),
+            size=row["size"],
+            modified=row["modified"],
+            bucket=row[BUCKET],
+            key=key,
+            first_key=row["first_key"],
+            last_key=row["last_key"],
+            digest=digest_from(row),
+        )
+        for row in measured
+    ]
+
+
+def _commit(
+    table: DeltaTable | None,
+    files: Iterable[_DataFile],
+    dataset: Dataset,
+    location: StateLocation,
+    mode: Literal["append", "overwrite"],
+) -> int:
+    """Make the files visible in one commit; the version it made."""
+    actions = [_add_action(file) for file in files]
+    if table is None:
+        create_table_with_add_actions(
+            location.table_uri(dataset.name),
+            _stored_schema(dataset),
+            actions,
+            partition_by=[BUCKET],
+            configuration=LOG_SETTINGS,
+            storage_options=location.options(),
+        )
+        return 0
+    table.create_write_transaction(list(actions), mode, _stored_schema(dataset), [BUCKET], commit_properties=NO_RETRY)
+    return table.version() + 1
+
+
+def _add_action(file: _DataFile) -> AddAction:
+    stats = {
+        "numRecords": file.digest.rows,
+        "minValues": {file.key: file.first_key},
+        "maxValues": {file.key: file.last_key},
+        "nullCount": {file.key: 0},
+    }
+    return AddAction(file.path, file.size, {BUCKET: str(file.bucket)}, file.modified, True, json.dumps(stats))
+
+
+def _written(dataset: Dataset, pin: TablePin, files: Collection[_DataFile]) -> WrittenTable:
+    boundary("table.committed", dataset.name)
+    size = sum(file.size for file in files)
+    return WrittenTable(dataset.name, pin, written=True, files=len(files), bytes=size)
+
+
+def _bucket_digests(files: Iterable[_DataFile]) -> dict[int, SetDigest]:
+    by_bucket = sorted(files, key=lambda file: file.bucket)
+    return {
+        bucket: total(file.digest for file in group) for bucket, group in groupby(by_bucket, lambda file: file.bucket)
+    }
+
+
+def _discard(files: Iterable[_DataFile], dataset: Dataset, location: StateLocation) -> None:
+    """Delete files no version names; on an object store, garbage collection does."""
+    if location.is_local:
+        for file in files:
+            (Path(location.table_uri(dataset.name)) / file.path).unlink()
+
+
+def _existing(location: StateLocation, name: str) -> DeltaTable | None:
+    uri, options = location.table_uri(name), location.options()
+    return DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
+
+
+def _bucket_filter(state: State, keys: Collection[str] | None) -> list[tuple[str, str, list[str]]] | None:
+    if keys is None:
+        return None
+    return [(BUCKET, "in", sorted({str(bucket_of(key, state.buckets)) for key in keys}))]
+
+
+def _with_bucket(dataset: Dataset) -> pa.Schema:
+    return dataset.schema().append(pa.field(BUCKET, pa.int32(), nullable=False))
+
+
+def _stored_schema(dataset: Dataset) -> Schema:
+    return Schema.from_arrow(_with_bucket(dataset))
+
+
+def _spark_schema(dataset: Dataset, *, with_bucket: bool = False) -> StructType:
+    """The schema for Spark, all nullable: that is how rules produce columns; `_measure` checks the required ones."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
+    from pyspark.sql.types import StructType  # noqa: PLC0415
+
+    exact = from_arrow_schema(_with_bucket(dataset) if with_bucket else dataset.schema())
+    return StructType.fromJson(json.loads(exact.json().replace('"nullable":false', '"nullable":true')))
+
+
+def _literal(paths: Iterable[str]) -> list[str]:
+    """Paths as Spark must spell them, for it reads every path as a pattern."""
+    return [re.sub(r"([\\{}\[\]*?])", r"\\\1", path) for path in paths]

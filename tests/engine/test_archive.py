@@ -1,0 +1,104 @@
+"""The class-data archive is made once, used when it fits, and never breaks a session."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import codeanatomy
+from codeanatomy.engine import archive as archive_module
+from codeanatomy.engine.archive import (
+    ARCHIVES_KEPT,
+    archive_options,
+    archive_path,
+    failure_mark,
+    publish_archive,
+    train_in_background,
+)
+from codeanatomy.engine.java import JavaRuntime
+
+JAVA = JavaRuntime(Path("/jdk/bin/java"), "17.0.1")
+
+PROGRAM = """
+import pathlib, sys
+from codeanatomy.engine.memory import descendants
+from codeanatomy.engine.session import open_engine
+from codeanatomy.engine.settings import EngineSettings
+import os
+with open_engine(EngineSettings(short_run=True)) as spark:
+    rows = spark.range(10).count()
+    jvm = descendants(os.getpid())[0]
+    print(rows, ".jsa" in "".join(l for l in open(f"/proc/{jvm}/maps") if "codeanatomy/archives" in l))
+"""
+
+
+def test_the_name_follows_java_and_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jar = tmp_path / "jars/spark.jar"
+    jar.parent.mkdir()
+    jar.write_bytes(b"one")
+    monkeypatch.setattr(archive_module, "SPARK_HOME", tmp_path)
+    first = archive_path(JAVA, tmp_path)
+    assert archive_path(JAVA, tmp_path) == first
+    assert archive_path(JavaRuntime(JAVA.path, "17.0.2"), tmp_path) != first
+    jar.write_bytes(b"another")
+    assert archive_path(JAVA, tmp_path) != first
+
+
+def test_only_an_archive_that_is_there_is_used(tmp_path: Path) -> None:
+    archive = tmp_path / "x.jsa"
+    assert archive_options(archive) == []
+    archive.touch()
+    assert f"-XX:SharedArchiveFile={archive}" in archive_options(archive)
+
+
+def test_the_archives_used_last_are_kept(tmp_path: Path) -> None:
+    for age in range(ARCHIVES_KEPT + 1):
+        (tmp_path / f"{age}.jsa").touch()
+        os.utime(tmp_path / f"{age}.jsa", (1000 - age, 1000 - age))
+    made = tmp_path / "new.new"
+    made.write_bytes(b"archive")
+    publish_archive(made, tmp_path / "new.jsa")
+    kept = ["new", *map(str, range(ARCHIVES_KEPT - 1))]
+    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(kept)
+
+
+def test_training_starts_only_when_it_can_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr(archive_module.subprocess, "run", lambda command, **_: started.append(command))
+    archive = tmp_path / "archives/x.jsa"
+    archive.parent.mkdir()
+    train_in_background(archive)
+    assert len(started) == 1
+    failure_mark(archive).touch()
+    train_in_background(archive)
+    failure_mark(archive).unlink()
+    archive.touch()
+    train_in_background(archive)
+    assert len(started) == 1
+
+
+@pytest.mark.slow
+def test_made_after_the_first_session_used_by_the_second_and_harmless_when_broken(tmp_path: Path) -> None:
+    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(Path(codeanatomy.__file__).parents[1])}
+
+    def session() -> str:
+        done = subprocess.run([sys.executable, "-c", PROGRAM], env=environ, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        return done.stdout
+
+    assert session() == "10 False\n"
+    deadline = time.monotonic() + 600
+    while not (archives := list(tmp_path.glob("codeanatomy/archives/*.jsa"))) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert session() == "10 True\n"
+    assert list(tmp_path.glob("codeanatomy/archives/*.new")) == []
+    whole = archives[0].read_bytes()
+    archives[0].chmod(0o644)
+    for broken in (whole[: len(whole) // 2], b"", b"not an archive" * 1000):
+        archives[0].write_bytes(broken)
+        assert session().startswith("10 ")

@@ -1,0 +1,118 @@
+"""The rule framework: contracts are checked, inputs and identity come from the SQL itself."""
+
+import pytest
+
+from codeanatomy.catalogue.columns import Dataset, text
+from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
+from codeanatomy.rules.compiler import compile_rules
+from codeanatomy.rules.definition import RuleError, load_rules, parse_rule
+
+HEADER = "-- output: py_module_index\n"
+BODY = "SELECT s.file_id, s.path, s.module_fqn, s.is_init, s.is_stub, s.root FROM scan_files AS s"
+
+
+def compiled(sql: str, name: str = "rule"):
+    return compile_rules([parse_rule(name, sql)])[0]
+
+
+def test_every_rule_of_the_package_compiles():
+    assert len(compile_rules(load_rules())) == len(load_rules()) > 20
+
+
+def test_every_declared_kind_has_a_rule():
+    made = {rule.kind for rule in load_rules()}
+    assert made >= {*NodeKind, *EdgeKind}
+
+
+def test_inputs_are_read_off_the_sql_and_exclude_its_own_names():
+    sql = HEADER + f"WITH w AS ({BODY}) SELECT w.* FROM w LEFT JOIN cst_defs AS d ON d.file_id = w.file_id"
+    assert compiled(sql).inputs == ("cst_defs", "scan_files")
+
+
+def test_lineage_reaches_the_input_columns():
+    rule = next(r for r in compile_rules(load_rules()) if r.rule.name == "nodes.def")
+    assert rule.lineage()["qname"] == ("cst_defs.qualname", "py_module_index.module_fqn")
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        BODY.replace(", ", ",\n   "),
+        BODY.replace("SELECT", "select /* why */").replace("FROM", "from"),
+        BODY + "  -- a comment",
+        BODY.replace("s.", "").replace(" AS s", " s"),
+    ],
+)
+def test_formatting_does_not_change_the_plan_identity(variant):
+    assert compiled(HEADER + variant).identity == compiled(HEADER + BODY).identity
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        BODY + " WHERE s.is_init",
+        BODY.replace("s.root FROM", "s.path AS root FROM"),
+        BODY + " LIMIT 1",
+    ],
+)
+def test_meaning_changes_the_plan_identity(variant):
+    assert compiled(HEADER + variant).identity != compiled(HEADER + BODY).identity
+
+
+def test_the_contract_is_part_of_the_plan_identity():
+    edge = next(r for r in load_rules() if r.name == "edges.resolves_to")
+    changed = parse_rule(edge.name, edge.sql.replace("kind: RESOLVES_TO", "kind: SCOPE_BINDS"))
+    assert compile_rules([changed])[0].identity != compile_rules([edge])[0].identity
+
+
+@pytest.mark.parametrize(
+    ("sql", "complaint"),
+    [
+        (BODY, "output '' is not a dataset"),
+        ("-- output: nowhere\n" + BODY, "output 'nowhere' is not a dataset"),
+        ("-- output: cpg_nodes\n-- kind: GHOST\nSELECT 1", "kind 'GHOST' is not declared"),
+        (HEADER + BODY.replace("scan_files", "nothing"), "nothing"),
+        (HEADER + BODY.replace("s.root", "s.rot"), "rot"),
+        (HEADER + BODY.replace("s.root", "s.root, s.size"), "no column size"),
+        (HEADER + BODY.replace(", s.root", ""), "required column root is missing"),
+        (HEADER + BODY.replace("s.file_id", "s.path AS file_id"), "file_id must be an input's file_id"),
+        (HEADER + BODY + " UNION ALL " + BODY, "one SELECT"),
+        (
+            "-- output: cpg_edges\n-- kind: CONTAINS\nSELECT s.file_id, 'x' AS rule_name FROM scan_files AS s",
+            "rule_name",
+        ),
+        (HEADER + "SELEC 1", "rule rule"),
+    ],
+)
+def test_a_broken_contract_is_refused(sql, complaint):
+    with pytest.raises(RuleError, match=complaint):
+        compiled(sql)
+
+
+def test_rules_come_in_an_order_in_which_inputs_are_made_first():
+    order = [r.rule.name for r in compile_rules(load_rules())]
+    assert order.index("tables.rel_name_binding") < order.index("edges.resolves_to")
+    assert order.index("tables.repo_files") < order.index("nodes.file")
+
+
+def test_a_circle_of_rules_is_refused():
+    first = parse_rule(
+        "first",
+        HEADER
+        + BODY.replace("scan_files", "repo_files")
+        .replace("s.module_fqn", "s.path AS module_fqn")
+        .replace("s.is_init, s.is_stub, s.root", "true AS is_init, true AS is_stub, s.path AS root"),
+    )
+    second = parse_rule(
+        "second",
+        "-- output: repo_files\nSELECT m.file_id, m.path, 1 AS size, m.root AS status FROM py_module_index AS m",
+    )
+    with pytest.raises(RuleError, match="circle"):
+        compile_rules([first, second])
+
+
+def test_a_dataset_knows_its_columns():
+    dataset = Dataset("d", "", (text("a", "", required=True),))
+    assert dataset.column("a").required
+    with pytest.raises(KeyError, match="d has no column b"):
+        dataset.column("b")

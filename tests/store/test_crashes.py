@@ -1,0 +1,81 @@
+"""A process killed at any boundary leaves a state that opens at the last published build and can be built on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from codeanatomy.store import (
+    State,
+    collect_garbage,
+    hold_lease,
+    list_builds,
+    open_state,
+    publish,
+    read_table,
+    write_table,
+)
+from codeanatomy.store.faults import BOUNDARIES, boundary
+
+from .samples import CONTENTS, build_of, contents, frame_of, python, state_at
+
+RUN = """
+import sys
+from pyspark.sql import SparkSession
+from codeanatomy.store import *
+from store.samples import CONTENTS, build_of, contents, frame_of
+
+state = open_state(StateLocation.at(sys.argv[1]))
+with hold_lease(state.location) as lease:
+    parent = latest_build(state)
+    tables = parent.tables
+    if sys.argv[2].startswith("table."):
+        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        frame = frame_of(spark, CONTENTS, contents("x", "y", "z"))
+        tables = {"contents": write_table(frame, CONTENTS, state, key="content_id").pin}
+    publish(state, build_of(2, parent, tables))
+    collect_garbage(state, lease, keep=1)
+"""
+
+
+@pytest.mark.parametrize("name", BOUNDARIES)
+def test_killed_at(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    state: State = state_at(tmp_path)
+    pin = write_table(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, key="content_id").pin
+    first = build_of(1, None, {"contents": pin})
+    publish(state, first)
+
+    tests = str(Path(__file__).parents[1])
+    path = os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "CODEANATOMY_CRASH_AT": name, "PYTHONPATH": path}
+    died = subprocess.run([*python(RUN), state.location.uri, name], env=environment, check=False, capture_output=True)
+    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+
+    state = open_state(state.location)
+    published = [build.build_id for build in list_builds(state)]
+    second = build_of(2, first).build_id
+    assert published == {
+        "build.published": [first.build_id, second],
+        "gc.builds_dropped": [second],
+    }.get(name, [first.build_id])
+    assert read_table(spark, state, CONTENTS, pin.version).count() == 2
+
+    with hold_lease(state.location) as lease:
+        latest = list_builds(state)[-1]
+        rows = frame_of(spark, CONTENTS, contents("a", "b", "c"))
+        again = write_table(rows, CONTENTS, state, key="content_id", previous=latest.tables["contents"]).pin
+        publish(state, build_of(3, latest, {"contents": again}))
+        collect_garbage(state, lease, keep=1)
+    assert read_table(spark, state, CONTENTS, again.version).count() == 3
+    on_disk = [path for path in Path(state.location.table_uri("contents")).rglob("*.parquet") if path.is_file()]
+    assert len(on_disk) == len(again.buckets)
+
+
+def test_a_boundary_is_one_of_the_list() -> None:
+    with pytest.raises(ValueError, match="unknown boundary"):
+        boundary("table.half_written")

@@ -1,0 +1,130 @@
+"""Garbage collection forgets old builds and never harms a kept one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from codeanatomy.errors import StateError
+from codeanatomy.store import (
+    Build,
+    State,
+    StateLocation,
+    collect_garbage,
+    hold_lease,
+    list_builds,
+    open_arrow,
+    open_state,
+    publish,
+    read_table,
+    rollback_build,
+    write_table,
+)
+
+from .samples import THINGS, build_of, frame_of, state_at, things
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    return state_at(tmp_path)
+
+
+def four_builds(spark: SparkSession, state: State) -> list[Build]:
+    """Builds of 10, 20, 30 and 40 rows."""
+    builds: list[Build] = []
+    for number in range(1, 5):
+        pin = write_table(frame_of(spark, THINGS, things(range(number * 10))), THINGS, state).pin
+        builds.append(build_of(number, builds[-1] if builds else None, {"things": pin}))
+        publish(state, builds[-1])
+    return builds
+
+
+def data_on_disk(state: State) -> set[Path]:
+    return {path for path in Path(state.location.table_uri("things")).rglob("*.parquet") if path.is_file()}
+
+
+def gc(state: State, **options):
+    with hold_lease(state.location) as lease:
+        return collect_garbage(state, lease, **options)
+
+
+def test_kept_builds_open_and_dropped_ones_are_gone(spark: SparkSession, state: State) -> None:
+    builds = four_builds(spark, state)
+    before = sum(path.stat().st_size for path in data_on_disk(state))
+
+    planned = gc(state, keep=2, dry_run=True)
+    assert list_builds(state) == builds
+    report = gc(state, keep=2)
+
+    assert report.builds == planned.builds == tuple(build.build_id for build in builds[:2])
+    assert report.files >= planned.files > 0
+    assert list_builds(open_state(state.location)) == builds[2:]
+    for build in builds[2:]:
+        pin = build.tables["things"]
+        assert read_table(spark, state, THINGS, pin.version).count() == pin.rows
+        assert open_arrow(state, THINGS, pin.version).count_rows() == pin.rows
+    assert sum(path.stat().st_size for path in data_on_disk(state)) < before
+    assert gc(state, keep=2).files == 0
+
+
+def test_orphans_go(spark: SparkSession, state: State) -> None:
+    four_builds(spark, state)
+    orphan = Path(state.location.table_uri("things")) / "bucket=0" / "part-dead.parquet"
+    unfinished = Path(state.location.table_uri("things")) / "_temporary" / "0" / "part-half.parquet"
+    for path in (orphan, unfinished):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"12345")
+
+    report = gc(state)
+
+    assert (report.builds, report.files, report.bytes) == ((), 2, 10)
+    assert not orphan.exists()
+    assert not unfinished.exists()
+
+
+def test_nothing_is_deleted_from_a_damaged_state(spark: SparkSession, state: State) -> None:
+    four_builds(spark, state)
+    min(data_on_disk(state)).unlink()
+    before = data_on_disk(state)
+    with pytest.raises(StateError, match="nothing was deleted"):
+        gc(state)
+    assert data_on_disk(state) == before
+
+
+def test_the_latest_stays_whatever_is_asked(spark: SparkSession, state: State) -> None:
+    builds = four_builds(spark, state)
+    gc(state, keep=0)
+    assert list_builds(state) == builds[-1:]
+
+
+def test_what_a_rollback_went_back_to_stays(spark: SparkSession, state: State) -> None:
+    builds = four_builds(spark, state)
+    back = rollback_build(builds[0], builds[-1], datetime.now(UTC))
+    publish(state, back)
+
+    gc(state, keep=1)
+
+    assert list_builds(state) == [builds[0], back]
+    assert read_table(spark, state, THINGS, back.tables["things"].version).count() == 10
+
+
+def test_young_builds_stay(spark: SparkSession, state: State) -> None:
+    builds = four_builds(spark, state)
+    age_of_second = datetime.now(UTC) - builds[1].created_at
+    gc(state, keep=1, older_than=age_of_second + timedelta(minutes=1))
+    assert list_builds(state) == builds[1:]
+
+
+def test_builds_go_on_after_a_collection(spark: SparkSession, state: State) -> None:
+    builds = four_builds(spark, state)
+    gc(state, keep=1)
+    publish(state, build_of(5, builds[-1]))
+    assert [build.build_id for build in list_builds(state)] == [builds[-1].build_id, build_of(5, None).build_id]
+
+
+def test_a_lease_for_another_state_is_refused(state: State, tmp_path: Path) -> None:
+    with hold_lease(StateLocation.at(tmp_path / "other")) as lease, pytest.raises(ValueError, match="lease"):
+        collect_garbage(state, lease)

@@ -1,0 +1,228 @@
+"""A table keeps every version, says exactly what is in it, and is a plain Delta table to others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from codeanatomy.errors import MachineError, StateError
+from codeanatomy.store import (
+    NO_ROWS,
+    State,
+    StateLocation,
+    append_rows,
+    bucket_of,
+    collect_garbage,
+    create_state,
+    data_files,
+    hold_lease,
+    open_arrow,
+    pin_latest,
+    read_table,
+    write_table,
+)
+from codeanatomy.store.layout import bucket_column
+
+from .samples import CONTENTS, THINGS, contents, frame_of, python, rows_of, state_at, thing, things
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    return state_at(tmp_path)
+
+
+def files_on_disk(state: State, name: str) -> list[Path]:
+    return sorted(path for path in Path(state.location.table_uri(name)).rglob("*") if path.is_file())
+
+
+def test_rows_come_back_as_they_went_in(spark: SparkSession, state: State) -> None:
+    written = write_table(frame_of(spark, THINGS, things()), THINGS, state, sort_by=("name",))
+
+    assert written.written
+    assert (written.pin.version, written.pin.rows, written.files) == (0, 40, len(written.pin.buckets))
+    frame = read_table(spark, state, THINGS, 0)
+    assert frame.columns == list(THINGS.names())
+    assert rows_of(frame) == sorted(things(), key=repr)
+
+
+def test_a_build_reads_its_own_version_after_later_writes(spark: SparkSession, state: State) -> None:
+    first = write_table(frame_of(spark, THINGS, things(range(10))), THINGS, state)
+    second = write_table(frame_of(spark, THINGS, things(range(20))), THINGS, state)
+
+    assert rows_of(read_table(spark, state, THINGS, first.pin.version)) == sorted(things(range(10)), key=repr)
+    assert rows_of(read_table(spark, state, THINGS, second.pin.version)) == sorted(things(range(20)), key=repr)
+
+
+def test_same_rows_are_not_written_again(spark: SparkSession, state: State) -> None:
+    first = write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    before = files_on_disk(state, "things")
+    shuffled = frame_of(spark, THINGS, things()[::-1]).repartition(5)
+
+    again = write_table(shuffled, THINGS, state, previous=first.pin)
+
+    assert (again.written, again.pin) == (False, first.pin)
+    assert files_on_disk(state, "things") == before
+
+
+def test_one_changed_cell_is_written(spark: SparkSession, state: State) -> None:
+    first = write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    changed = [*things()[:-1], thing(39, name="other")]
+
+    second = write_table(frame_of(spark, THINGS, changed), THINGS, state, previous=first.pin)
+
+    assert second.written
+    touched = bucket_of("file9", state.buckets)
+    assert {b for b in second.pin.buckets if second.pin.buckets[b] != first.pin.buckets[b]} == {touched}
+
+
+def test_a_table_without_rows_exists_and_has_its_columns(spark: SparkSession, state: State) -> None:
+    written = write_table(frame_of(spark, THINGS, []), THINGS, state)
+
+    assert (written.pin.rows, written.pin.digest, written.files) == (0, NO_ROWS, 0)
+    assert read_table(spark, state, THINGS, written.pin.version).columns == list(THINGS.names())
+    assert open_arrow(state, THINGS, written.pin.version).to_table().num_rows == 0
+
+
+def test_rows_can_all_go(spark: SparkSession, state: State) -> None:
+    write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    emptied = write_table(frame_of(spark, THINGS, []), THINGS, state)
+
+    assert read_table(spark, state, THINGS, emptied.pin.version).count() == 0
+
+
+def test_reading_by_key_gives_those_rows_from_their_buckets_only(spark: SparkSession, state: State) -> None:
+    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+
+    found = read_table(spark, state, THINGS, pin.version, keys=["file3", "absent"])
+
+    assert rows_of(found) == sorted((row for row in things() if row["file_id"] == "file3"), key=repr)
+    buckets = {bucket_of(key, state.buckets) for key in ("file3",)}
+    files = data_files(state, "things", pin.version, keys=["file3"])
+    assert {int(Path(file).parent.name.removeprefix("bucket=")) for file in files} == buckets
+    assert data_files(state, "things", pin.version, keys=[]) == []
+
+
+def test_spark_and_python_agree_on_the_bucket(spark: SparkSession) -> None:
+    keys = ["", "a", "é😀", "0123456789abcdef", "x" * 500]
+    frame = spark.createDataFrame([(key,) for key in keys], "key string")
+    assert [row[0] for row in frame.select(bucket_column("key", 64)).collect()] == [bucket_of(key, 64) for key in keys]
+
+
+def test_columns_that_are_not_the_datasets_are_refused(spark: SparkSession, state: State) -> None:
+    with pytest.raises(ValueError, match="columns"):
+        write_table(frame_of(spark, THINGS, things()).drop("name"), THINGS, state)
+
+
+def test_null_in_a_required_column_is_refused(spark: SparkSession, state: State) -> None:
+    rows = spark.createDataFrame([(None, 1), ("c", 2)], "content_id string, size bigint")
+    with pytest.raises(ValueError, match="required"):
+        write_table(rows, CONTENTS, state, key="content_id")
+
+
+def test_appends_add_up(spark: SparkSession, state: State) -> None:
+    first = append_rows(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, base=None)
+    second = append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=first.pin)
+    nothing = append_rows(frame_of(spark, CONTENTS, []), CONTENTS, state, base=second.pin)
+    whole = write_table(
+        frame_of(spark, CONTENTS, contents("c", "b", "a")), CONTENTS, state, key="content_id", previous=second.pin
+    )
+
+    assert read_table(spark, state, CONTENTS, first.pin.version).count() == 2
+    assert read_table(spark, state, CONTENTS, second.pin.version).count() == 3
+    assert (nothing.written, nothing.pin) == (False, second.pin)
+    assert not whole.written
+
+
+def test_an_append_on_an_old_version_is_refused(spark: SparkSession, state: State) -> None:
+    first = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None)
+    append_rows(frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=first.pin)
+
+    with pytest.raises(StateError, match="run again"):
+        append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=first.pin)
+    with pytest.raises(StateError, match="run again"):
+        append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=None)
+
+
+def test_rows_of_an_unpublished_append_are_found_again(spark: SparkSession, state: State) -> None:
+    assert pin_latest(spark, state, CONTENTS, known=None) is None
+    published = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None).pin
+    assert pin_latest(spark, state, CONTENTS, known=published) == published
+    unpublished = append_rows(frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=published).pin
+
+    assert pin_latest(spark, state, CONTENTS, known=published) == unpublished
+    assert pin_latest(spark, state, CONTENTS, known=None) == unpublished
+
+
+def test_any_path_will_do(spark: SparkSession, tmp_path: Path) -> None:
+    state = create_state(StateLocation.at(tmp_path / "a b [c] {d,e} 100% *é?"), 4)
+    pin = write_table(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, key="content_id").pin
+
+    assert read_table(spark, state, CONTENTS, pin.version).count() == 2
+    assert open_arrow(state, CONTENTS, pin.version).count_rows() == 2
+    assert pin_latest(spark, state, CONTENTS, known=None) == pin
+    with hold_lease(state.location) as lease:
+        assert collect_garbage(state, lease).files == 0
+
+
+def test_other_readers_see_a_delta_table(spark: SparkSession, state: State) -> None:
+    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    table = DeltaTable(state.location.table_uri("things"))
+
+    plain = table.to_pyarrow_table()
+    assert plain.num_rows == 40
+    assert {(r["file_id"], r["bucket"]) for r in plain.to_pylist()} == {
+        (f"file{n}", bucket_of(f"file{n}", state.buckets)) for n in range(10)
+    }
+    assert sum(table.get_add_actions(flatten=True)["num_records"].to_pylist()) == 40
+    connection = duckdb.connect()
+    connection.register("dataset", open_arrow(state, THINGS, pin.version))
+    query = "SELECT count(*), sum(size), max(props['a']) FROM dataset WHERE file_id = 'file3'"
+    assert connection.execute(query).fetchall() == [(4, 3 + 13 + 23 + 33, "33")]
+    files = data_files(state, "things", pin.version)
+    assert duckdb.read_parquet(files).aggregate("count(*)").fetchall() == [(40,)]
+
+
+def test_arrow_rows_are_sparks_rows(spark: SparkSession, state: State) -> None:
+    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    table = open_arrow(state, THINGS, pin.version).to_table(columns=list(THINGS.names()))
+    rows = [{**row, "props": dict(row["props"]) if row["props"] is not None else None} for row in table.to_pylist()]
+    assert sorted(rows, key=repr) == sorted(things(), key=repr)
+
+
+def test_only_data_files_are_left_behind(spark: SparkSession, state: State) -> None:
+    write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    names = {path.suffix for path in files_on_disk(state, "things") if "_delta_log" not in path.parts}
+    assert names == {".parquet"}
+
+
+def test_a_missing_version_is_damage(state: State, spark: SparkSession) -> None:
+    write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    with pytest.raises(StateError, match="damaged"):
+        data_files(state, "things", 7)
+
+
+def test_reading_needs_no_spark() -> None:
+    code = python("import sys, codeanatomy.store", "sys.exit('pyspark' in sys.modules)")
+    assert subprocess.run(code, check=False).returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_is_told_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", disk], check=False).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        state = create_state(StateLocation.at(disk / "state"), 4)
+        big = spark.range(200_000).selectExpr("sha2(cast(id as string), 256) AS content_id", "id AS size")
+        with pytest.raises(MachineError, match="no space left on") as told:
+            write_table(big, CONTENTS, state, key="content_id")
+        assert "\n" not in str(told.value)
+    finally:
+        subprocess.run(["umount", disk], check=True)
