@@ -9,7 +9,7 @@ Names are imported when first used: Python workers on Spark load this package fo
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from codeanatomy.build.request import BuildRequest, BuildResult
@@ -46,7 +46,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'codeanatomy' has no attribute {name!r}")
     home = import_module(f"codeanatomy.{_HOMES.get(name, 'errors')}")

@@ -49,22 +49,27 @@ def test_the_name_follows_java_and_jars(tmp_path: Path, monkeypatch: pytest.Monk
     assert archive_path(JAVA, tmp_path) != first
 
 
-def test_only_an_archive_that_is_there_is_used(tmp_path: Path) -> None:
-    archive = tmp_path / "x.jsa"
-    assert archive_options(archive) == []
-    archive.touch()
+def publish(directory: Path, name: str) -> Path:
+    made, archive = directory / "made.new", directory / f"{name}.jsa"
+    made.write_bytes(b"archive")
+    publish_archive(made, archive)
+    return archive
+
+
+def test_only_a_whole_archive_is_used(tmp_path: Path) -> None:
+    assert archive_options(tmp_path / "x.jsa") == []
+    archive = publish(tmp_path, "x")
     assert f"-XX:SharedArchiveFile={archive}" in archive_options(archive)
+    archive.write_bytes(b"arch")
+    assert archive_options(archive) == []
 
 
 def test_the_archives_used_last_are_kept(tmp_path: Path) -> None:
-    for age in range(ARCHIVES_KEPT + 1):
-        (tmp_path / f"{age}.jsa").touch()
-        os.utime(tmp_path / f"{age}.jsa", (1000 - age, 1000 - age))
-    made = tmp_path / "new.new"
-    made.write_bytes(b"archive")
-    publish_archive(made, tmp_path / "new.jsa")
+    for age in range(ARCHIVES_KEPT):
+        os.utime(publish(tmp_path, str(age)), (1000 - age, 1000 - age))
+    publish(tmp_path, "new")
     kept = ["new", *map(str, range(ARCHIVES_KEPT - 1))]
-    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(kept)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{n}.{e}" for n in kept for e in ("jsa", "size"))
 
 
 def test_training_starts_only_when_it_can_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +82,7 @@ def test_training_starts_only_when_it_can_help(tmp_path: Path, monkeypatch: pyte
     failure_mark(archive).touch()
     train_in_background(archive)
     failure_mark(archive).unlink()
-    archive.touch()
+    publish(archive.parent, "x")
     train_in_background(archive)
     assert len(started) == 1
 
@@ -99,6 +104,7 @@ def test_made_after_the_first_session_used_by_the_second_and_harmless_when_broke
     assert list(tmp_path.glob("codeanatomy/archives/*.new")) == []
     whole = archives[0].read_bytes()
     archives[0].chmod(0o644)
+    failure_mark(archives[0]).touch()  # or each session below would start to make it again
     for broken in (whole[: len(whole) // 2], b"", b"not an archive" * 1000):
         archives[0].write_bytes(broken)
         assert session().startswith("10 ")

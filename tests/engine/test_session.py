@@ -260,19 +260,30 @@ def test_without_java_the_program_ends_with_one_line(room: Room) -> None:
     assert done.stdout.startswith("3 no Java was found: install Java 17 or newer")
 
 
-def test_a_remote_session_without_its_packages_says_which(room: Room) -> None:
+def test_a_remote_session_says_what_is_missing(room: Room) -> None:
     done = room.run("""
-        sys.modules["grpc"] = None
-        for url in ("sc://localhost:15002", "http://localhost"):
-            try:
-                with open_engine(EngineSettings(remote=url)):
-                    pass
-            except CodeAnatomyError as error:
-                print(error.exit_code, error)
+        import socket
+        sys.modules["grpc"] = None  # as if the extra was not installed
+        with socket.create_server(("localhost", 0)) as server:
+            port = server.getsockname()[1]
+            urls = [f"sc://localhost:{port}", "http://localhost"]
+            for url in urls:
+                try:
+                    with open_engine(EngineSettings(remote=url)):
+                        pass
+                except CodeAnatomyError as error:
+                    print(error.exit_code, error)
+        try:
+            with open_engine(EngineSettings(remote=urls[0])):
+                pass
+        except CodeAnatomyError as error:
+            print(error.exit_code, error)
     """)
     assert done.stderr == ""
-    assert done.stdout.splitlines()[0] == "3 --remote needs more packages: pip install 'codeanatomy[connect]'"
-    assert done.stdout.splitlines()[1].startswith("2 http://localhost is not the address of a Spark Connect server")
+    packages, address, server = done.stdout.splitlines()
+    assert packages == "3 --remote needs more packages: pip install 'codeanatomy[connect]'"
+    assert address.startswith("2 http://localhost is not the address of a Spark Connect server")
+    assert server.startswith("3 no Spark Connect server answers at sc://localhost:")
 
 
 def test_a_process_that_already_runs_spark_is_refused(room: Room) -> None:

@@ -20,7 +20,7 @@ THINGS = Dataset(
     (
         text("file_id", "key", required=True),
         text("name", "a text"),
-        text("alias", "another text"),
+        text("naming", "another text"),
         long("size", "a number"),
         flag("is_big", "a flag", required=False),
         real("weight", "a real"),
@@ -41,12 +41,17 @@ CONTENTS = Dataset(
 )
 
 
+OWNED = Dataset("owned", "A narrow table.", (text("file_id", "key", required=True), long("size", "a number")))
+
+IDENTITY = ("content_id",)
+
+
 def thing(number: int, **changes: Any) -> dict[str, Any]:
     """The row of that number."""
     return {
         "file_id": f"file{number % 10}",
         "name": f"name{number}",
-        "alias": None if number % 3 else f"alias{number}",
+        "naming": None if number % 3 else f"naming{number}",
         "size": number,
         "is_big": number > 50,
         "weight": number / 7,
@@ -64,6 +69,11 @@ def things(numbers: range = range(40)) -> list[dict[str, Any]]:
 def contents(*ids: str) -> list[dict[str, Any]]:
     """One row per content id."""
     return [{"content_id": content_id, "size": len(content_id)} for content_id in ids]
+
+
+def owned(*ids: str) -> list[dict[str, Any]]:
+    """One row per owner."""
+    return [{"file_id": file_id, "size": len(file_id)} for file_id in ids]
 
 
 def frame_of(spark: SparkSession, dataset: Dataset, rows: list[dict[str, Any]]) -> DataFrame:

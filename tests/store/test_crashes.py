@@ -22,13 +22,13 @@ from codeanatomy.store import (
 )
 from codeanatomy.store.faults import BOUNDARIES, boundary
 
-from .samples import CONTENTS, build_of, contents, frame_of, python, state_at
+from .samples import OWNED, build_of, frame_of, owned, python, state_at
 
 RUN = """
 import sys
 from pyspark.sql import SparkSession
 from codeanatomy.store import *
-from store.samples import CONTENTS, build_of, contents, frame_of
+from store.samples import OWNED, build_of, owned, frame_of
 
 state = open_state(StateLocation.at(sys.argv[1]))
 with hold_lease(state.location) as lease:
@@ -36,8 +36,8 @@ with hold_lease(state.location) as lease:
     tables = parent.tables
     if sys.argv[2].startswith("table."):
         spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-        frame = frame_of(spark, CONTENTS, contents("x", "y", "z"))
-        tables = {"contents": write_table(frame, CONTENTS, state, key="content_id").pin}
+        frame = frame_of(spark, OWNED, owned("x", "y", "z"))
+        tables = {"owned": write_table(frame, OWNED, state).pin}
     publish(state, build_of(2, parent, tables))
     collect_garbage(state, lease, keep=1)
 """
@@ -46,8 +46,8 @@ with hold_lease(state.location) as lease:
 @pytest.mark.parametrize("name", BOUNDARIES)
 def test_killed_at(spark: SparkSession, tmp_path: Path, name: str) -> None:
     state: State = state_at(tmp_path)
-    pin = write_table(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, key="content_id").pin
-    first = build_of(1, None, {"contents": pin})
+    pin = write_table(frame_of(spark, OWNED, owned("a", "b")), OWNED, state).pin
+    first = build_of(1, None, {"owned": pin})
     publish(state, first)
 
     tests = str(Path(__file__).parents[1])
@@ -63,16 +63,16 @@ def test_killed_at(spark: SparkSession, tmp_path: Path, name: str) -> None:
         "build.published": [first.build_id, second],
         "gc.builds_dropped": [second],
     }.get(name, [first.build_id])
-    assert read_table(spark, state, CONTENTS, pin.version).count() == 2
+    assert read_table(spark, state, OWNED, pin.version).count() == 2
 
     with hold_lease(state.location) as lease:
         latest = list_builds(state)[-1]
-        rows = frame_of(spark, CONTENTS, contents("a", "b", "c"))
-        again = write_table(rows, CONTENTS, state, key="content_id", previous=latest.tables["contents"]).pin
-        publish(state, build_of(3, latest, {"contents": again}))
+        rows = frame_of(spark, OWNED, owned("a", "b", "c"))
+        again = write_table(rows, OWNED, state, previous=latest.tables["owned"]).pin
+        publish(state, build_of(3, latest, {"owned": again}))
         collect_garbage(state, lease, keep=1)
-    assert read_table(spark, state, CONTENTS, again.version).count() == 3
-    on_disk = [path for path in Path(state.location.table_uri("contents")).rglob("*.parquet") if path.is_file()]
+    assert read_table(spark, state, OWNED, again.version).count() == 3
+    on_disk = [path for path in Path(state.location.table_uri("owned")).rglob("*.parquet") if path.is_file()]
     assert len(on_disk) == len(again.buckets)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -39,9 +40,9 @@ def test_order_of_columns_and_map_entries_does_not_matter(spark: SparkSession) -
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ({"name": None, "alias": "x"}, {"name": "x", "alias": None}),
+        ({"name": None, "naming": "x"}, {"name": "x", "naming": None}),
         ({"name": None}, {"name": ""}),
-        ({"name": "ab", "alias": "c"}, {"name": "a", "alias": "bc"}),
+        ({"name": "ab", "naming": "c"}, {"name": "a", "naming": "bc"}),
         ({"size": 1}, {"size": 2}),
         ({"size": None}, {"size": 0}),
         ({"is_big": None}, {"is_big": False}),
@@ -65,10 +66,25 @@ def test_one_cell_matters(spark: SparkSession, one: dict[str, Any], other: dict[
     assert digest(spark, [thing(1, **one)]) != digest(spark, [thing(1, **other)])
 
 
+def test_names_of_columns_matter(spark: SparkSession) -> None:
+    frame = frame_of(spark, THINGS, [thing(1)])
+    renamed = Dataset(
+        "things", "", tuple(replace(c, name={"name": "named"}.get(c.name, c.name)) for c in THINGS.columns)
+    )
+    sums = frame.withColumnRenamed("name", "named").select(*hash_columns(renamed)).agg(*digest_sums())
+    assert digest_from(sums.collect()[0]) != digest_of(frame)
+
+
 def test_how_often_matters(spark: SparkSession) -> None:
     once, twice = digest(spark, things(range(3))), digest(spark, [*things(range(3)), thing(2)])
     assert once != twice
     assert digest(spark, [thing(1), thing(1)]) != digest(spark, [thing(2), thing(2)])
+
+
+def test_the_lanes_are_independent(spark: SparkSession) -> None:
+    value = digest(spark, things()).hash
+    assert len(value) == 32
+    assert value[:16] != value[16:]
 
 
 def test_digests_add_up(spark: SparkSession) -> None:

@@ -7,10 +7,12 @@ import subprocess
 from pathlib import Path
 
 import duckdb
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from codeanatomy.catalogue.columns import Dataset, text
 from codeanatomy.errors import MachineError, StateError
 from codeanatomy.store import (
     NO_ROWS,
@@ -29,7 +31,19 @@ from codeanatomy.store import (
 )
 from codeanatomy.store.layout import bucket_column
 
-from .samples import CONTENTS, THINGS, contents, frame_of, python, rows_of, state_at, thing, things
+from .samples import (
+    CONTENTS,
+    IDENTITY,
+    OWNED,
+    THINGS,
+    contents,
+    frame_of,
+    python,
+    rows_of,
+    state_at,
+    thing,
+    things,
+)
 
 
 @pytest.fixture
@@ -120,54 +134,74 @@ def test_columns_that_are_not_the_datasets_are_refused(spark: SparkSession, stat
 
 
 def test_null_in_a_required_column_is_refused(spark: SparkSession, state: State) -> None:
-    rows = spark.createDataFrame([(None, 1), ("c", 2)], "content_id string, size bigint")
+    rows = spark.createDataFrame([(None, 1), ("c", 2)], "file_id string, size bigint")
     with pytest.raises(ValueError, match="required"):
-        write_table(rows, CONTENTS, state, key="content_id")
+        write_table(rows, OWNED, state)
 
 
 def test_appends_add_up(spark: SparkSession, state: State) -> None:
-    first = append_rows(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, base=None)
-    second = append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=first.pin)
-    nothing = append_rows(frame_of(spark, CONTENTS, []), CONTENTS, state, base=second.pin)
-    whole = write_table(
-        frame_of(spark, CONTENTS, contents("c", "b", "a")), CONTENTS, state, key="content_id", previous=second.pin
-    )
+    first = append_rows(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, base=None, identity=IDENTITY)
+    second = append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=first.pin, identity=IDENTITY)
+    nothing = append_rows(frame_of(spark, CONTENTS, []), CONTENTS, state, base=second.pin, identity=IDENTITY)
 
     assert read_table(spark, state, CONTENTS, first.pin.version).count() == 2
     assert read_table(spark, state, CONTENTS, second.pin.version).count() == 3
     assert (nothing.written, nothing.pin) == (False, second.pin)
-    assert not whole.written
 
 
 def test_an_append_on_an_old_version_is_refused(spark: SparkSession, state: State) -> None:
-    first = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None)
-    append_rows(frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=first.pin)
+    first = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None, identity=IDENTITY)
+    append_rows(frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=first.pin, identity=IDENTITY)
 
     with pytest.raises(StateError, match="run again"):
-        append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=first.pin)
+        append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=first.pin, identity=IDENTITY)
     with pytest.raises(StateError, match="run again"):
-        append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=None)
+        append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=None, identity=IDENTITY)
 
 
 def test_rows_of_an_unpublished_append_are_found_again(spark: SparkSession, state: State) -> None:
-    assert pin_latest(spark, state, CONTENTS, known=None) is None
-    published = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None).pin
-    assert pin_latest(spark, state, CONTENTS, known=published) == published
-    unpublished = append_rows(frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=published).pin
+    assert pin_latest(spark, state, CONTENTS, known=None, identity=IDENTITY) is None
+    published = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None, identity=IDENTITY).pin
+    assert pin_latest(spark, state, CONTENTS, known=published, identity=IDENTITY) == published
+    unpublished = append_rows(
+        frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=published, identity=IDENTITY
+    ).pin
 
-    assert pin_latest(spark, state, CONTENTS, known=published) == unpublished
-    assert pin_latest(spark, state, CONTENTS, known=None) == unpublished
+    assert pin_latest(spark, state, CONTENTS, known=published, identity=IDENTITY) == unpublished
+    assert pin_latest(spark, state, CONTENTS, known=None, identity=IDENTITY) == unpublished
+
+
+def test_columns_may_change_between_builds(spark: SparkSession, state: State) -> None:
+    pin = append_rows(frame_of(spark, CONTENTS, contents("a", "bb")), CONTENTS, state, base=None, identity=IDENTITY).pin
+    changed = Dataset("contents", "Other columns.", (CONTENTS.column("content_id"), text("name", "a text")))
+    rows = [{"content_id": "a", "name": "n"}]
+
+    assert pin_latest(spark, state, changed, known=pin, identity=IDENTITY) is None
+    later = append_rows(frame_of(spark, changed, rows), changed, state, base=None, identity=IDENTITY).pin
+
+    assert rows_of(read_table(spark, state, changed, later.version)) == rows
+    assert rows_of(read_table(spark, state, CONTENTS, pin.version)) == contents("a", "bb")
+    assert DeltaTable(state.location.table_uri("contents")).to_pyarrow_table().column("name").to_pylist() == ["n"]
 
 
 def test_any_path_will_do(spark: SparkSession, tmp_path: Path) -> None:
     state = create_state(StateLocation.at(tmp_path / "a b [c] {d,e} 100% *é?"), 4)
-    pin = write_table(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, key="content_id").pin
+    pin = append_rows(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, base=None, identity=IDENTITY).pin
 
     assert read_table(spark, state, CONTENTS, pin.version).count() == 2
     assert open_arrow(state, CONTENTS, pin.version).count_rows() == 2
-    assert pin_latest(spark, state, CONTENTS, known=None) == pin
+    assert pin_latest(spark, state, CONTENTS, known=None, identity=IDENTITY) == pin
     with hold_lease(state.location) as lease:
         assert collect_garbage(state, lease).files == 0
+
+
+def test_a_filter_on_any_column_finds_its_rows(spark: SparkSession, state: State) -> None:
+    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    rows = open_arrow(state, THINGS, pin.version)
+
+    assert rows.to_table(filter=pc.field("name") == "name7")["size"].to_pylist() == [7]
+    assert rows.to_table(filter=pc.field("alias") == "alias9")["size"].to_pylist() == [9]
+    assert DeltaTable(state.location.table_uri("things")).to_pyarrow_table(filters=[("size", "=", 7)]).num_rows == 1
 
 
 def test_other_readers_see_a_delta_table(spark: SparkSession, state: State) -> None:
@@ -190,7 +224,8 @@ def test_other_readers_see_a_delta_table(spark: SparkSession, state: State) -> N
 
 def test_arrow_rows_are_sparks_rows(spark: SparkSession, state: State) -> None:
     pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
-    table = open_arrow(state, THINGS, pin.version).to_table(columns=list(THINGS.names()))
+    table = open_arrow(state, THINGS, pin.version).to_table()
+    assert table.schema == THINGS.schema()
     rows = [{**row, "props": dict(row["props"]) if row["props"] is not None else None} for row in table.to_pylist()]
     assert sorted(rows, key=repr) == sorted(things(), key=repr)
 
@@ -207,8 +242,22 @@ def test_a_missing_version_is_damage(state: State, spark: SparkSession) -> None:
         data_files(state, "things", 7)
 
 
+def test_a_lost_file_is_damage(state: State, spark: SparkSession) -> None:
+    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    Path(data_files(state, "things", pin.version)[0]).unlink()
+    with pytest.raises(StateError, match="lost a file"):
+        read_table(spark, state, THINGS, pin.version)
+
+
+def test_a_damaged_log_is_told_to_a_writer(state: State, spark: SparkSession) -> None:
+    write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    (Path(state.location.table_uri("things")) / "_delta_log" / f"{0:020}.json").write_text("garbage{")
+    with pytest.raises(StateError, match="damaged"):
+        write_table(frame_of(spark, THINGS, things()), THINGS, state)
+
+
 def test_reading_needs_no_spark() -> None:
-    code = python("import sys, codeanatomy.store", "sys.exit('pyspark' in sys.modules)")
+    code = python("import sys, codeanatomy.store", "sys.exit(bool({'pyspark', 'pandas'} & set(sys.modules)))")
     assert subprocess.run(code, check=False).returncode == 0
 
 
@@ -220,9 +269,9 @@ def test_a_full_disk_is_told_in_one_line(spark: SparkSession, tmp_path: Path) ->
         pytest.skip("mounting is not allowed here")
     try:
         state = create_state(StateLocation.at(disk / "state"), 4)
-        big = spark.range(200_000).selectExpr("sha2(cast(id as string), 256) AS content_id", "id AS size")
+        big = spark.range(200_000).selectExpr("sha2(cast(id as string), 256) AS file_id", "id AS size")
         with pytest.raises(MachineError, match="no space left on") as told:
-            write_table(big, CONTENTS, state, key="content_id")
+            write_table(big, OWNED, state)
         assert "\n" not in str(told.value)
     finally:
         subprocess.run(["umount", disk], check=True)

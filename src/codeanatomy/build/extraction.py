@@ -31,6 +31,9 @@ WAVE_BYTES = 128 << 20
 TASK_BYTES = 512 << 10
 """Source bytes per task: small enough that no core waits long for the last one."""
 
+IDENTITY = ("content_id", "extractor")
+"""What names a row of facts: all else follows from it."""
+
 _SOURCES = pa.schema([pa.field("content_id", pa.string()), pa.field("source", pa.binary())])
 
 
@@ -46,7 +49,7 @@ def extract_new_contents(
 
     Facts are read at their latest version, not at the last build's: what a run that died has extracted is sound.
     """
-    pin = pin_latest(spark, state, FACTS, known=known)
+    pin = pin_latest(spark, state, FACTS, known=known, identity=IDENTITY)
     present = _contents_with_facts(state, pin) if pin else set()
     missing = [file for file in inputs.snapshot.files if file.content_id and file.content_id not in present]
     total = len({file.content_id for file in missing})
@@ -55,11 +58,13 @@ def extract_new_contents(
         tasks = min(wave.num_rows, -(-wave.nbytes // TASK_BYTES))
         report = partial(_report, listener, done, wave.num_rows, total)
         with stage_progress(spark, tasks, report):
-            pin = append_rows(_facts_of(spark, wave, tasks), FACTS, state, base=pin).pin
+            pin = append_rows(_facts_of(spark, wave, tasks), FACTS, state, base=pin, identity=IDENTITY).pin
         done += wave.num_rows
     stage.rows = done
     if pin is None:  # a repository without a single readable file still has its tables
-        pin = append_rows(spark.createDataFrame([], spark_schema(FACTS)), FACTS, state, base=None).pin
+        pin = append_rows(
+            spark.createDataFrame([], spark_schema(FACTS)), FACTS, state, base=None, identity=IDENTITY
+        ).pin
     return pin
 
 

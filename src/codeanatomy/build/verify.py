@@ -1,7 +1,7 @@
 """Verify: build the same snapshot from scratch beside the state and compare every table as a set of rows.
 
-Digests decide for tables laid out in buckets; rows are read only from buckets that differ. `facts` may hold contents of
-other builds as well, so of them the snapshot's contents are compared one by one.
+Digests decide for tables whose rows have an owner; rows are read only if they differ. `facts` may hold contents of
+other builds as well, so of them the contents of the snapshot are compared one by one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
 from codeanatomy.errors import InputError
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.store.builds import Build, latest_build
-from codeanatomy.store.layout import BUCKET
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.state import State, create_state, open_state
 from codeanatomy.store.tables import open_arrow
@@ -125,18 +124,9 @@ def verify(
 
 def _compare_table(table: Dataset, ours: _Side, theirs: _Side) -> TableComparison:
     pin, fresh = ours.build.tables[table.name], theirs.build.tables[table.name]
-    differing = [
-        bucket
-        for bucket in sorted(pin.buckets.keys() | fresh.buckets.keys())
-        if pin.buckets.get(bucket) != fresh.buckets.get(bucket)
-    ]
-    if not differing:
+    if pin.buckets == fresh.buckets:
         return TableComparison(pin.rows, fresh.rows)
-    of_those = pc.field(BUCKET).isin(differing)
-    ours_only, theirs_only = _differences(
-        ours.rows(table).to_table(list(table.names()), filter=of_those),
-        theirs.rows(table).to_table(list(table.names()), filter=of_those),
-    )
+    ours_only, theirs_only = _differences(ours.rows(table).to_table(), theirs.rows(table).to_table())
     return _comparison(pin.rows, fresh.rows, ours_only, theirs_only)
 
 

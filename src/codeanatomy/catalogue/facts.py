@@ -36,14 +36,16 @@ CST_DEFS = Dataset(
         number("scope_no", "scope in which the definition stands", required=True),
         number("own_scope_no", "scope of its body; null for a definition without one"),
         text("kind", "function, method, class, lambda or type_alias", required=True),
-        text("name", "its name; `<lambdaN>` for a lambda, N from 1 in source order within its scope", required=True),
+        text(
+            "name", "its name; `<lambdaN>` for a lambda, N from 1 in source order within its container", required=True
+        ),
         text("qualname", "dotted name inside the module: `Class.method`, `outer.inner`", required=True),
         number("ordinal", "0 for the first definition of this qualname in the file, then 1, 2, …", required=True),
         *span("the definition, decorators excluded"),
         *span("the name", prefix="name_", required=False),
         *lines(),
         texts("decorators", "source text of each decorator, outermost first, without `@`"),
-        texts("bases", "source text of each class argument, keywords included"),
+        texts("bases", "source text of each class argument, keyword or stars included"),
         text("returns", "source text of the return annotation"),
         flag("is_async", "declared with `async`"),
         flag("is_generator", "its own body yields"),
@@ -91,8 +93,8 @@ CST_BASES = Dataset(
         _OF_DEF,
         number("position", "place among the arguments, from 0", required=True),
         text("keyword", "keyword name; null for a base; `*` or `**` for an unpacked argument"),
-        *span("the expression"),
-        text("text", "its source text", required=True),
+        *span("the expression, without keyword or stars"),
+        text("text", "source text of the argument, keyword or stars included", required=True),
         text("dotted", "dotted name of the expression, subscripts dropped (`Generic[T]` is `Generic`)"),
     ),
 )
@@ -186,11 +188,18 @@ CST_ASSIGNS = Dataset(
         number("assign_no", "ordinal of this binding", required=True),
         *_DEF,
         _SCOPE,
-        text("op", "assign, annotated, augmented, walrus, for, with, except, del, match, return, yield", required=True),
-        text("target_shape", "name, attribute, subscript, starred or none (return, yield)", required=True),
+        text(
+            "op",
+            "assign, annotated, augmented, walrus, for, with, except, del, match, return (a lambda's body too), "
+            "yield or yield_from",
+            required=True,
+        ),
+        text("target_shape", "name, attribute, subscript, starred or none (what a function hands out)", required=True),
         text("target", "the target as a dotted name, if it is one"),
         *span("the target", prefix="target_", required=False),
-        texts("unpack", "path of an unpacked target inside the value: indexes, or `*` after a star"),
+        texts(
+            "unpack", "path of an unpacked target inside the value: indexes, `*` for a starred one, negative after it"
+        ),
         text("value_shape", "name, attribute, call, subscript, literal, lambda, list, tuple, set, dict, other or none"),
         text("value", "the value as a dotted name, if it is one; for a call, its callee"),
         *span("the value", prefix="value_", required=False),
@@ -213,7 +222,7 @@ SYM_SCOPES = Dataset(
             "type_params, type_alias or type_bound",
             required=True,
         ),
-        text("name", "name of the scope, as `symtable` has it; `top` for the module", required=True),
+        text("name", "name of the scope, as `symtable` has it (Python 3.11); `top` for the module", required=True),
         text("qualname", "dotted path of scope names from the module; empty for the module", required=True),
         number("ordinal", "0 for the first scope of this qualname in the file, then 1, 2, …", required=True),
         number("def_no", "definition whose body it is, or else the innermost enclosing one; null at module level"),
@@ -277,7 +286,9 @@ ALL_NAMES = Dataset(
     "What statements at module level put into or take out of `__all__`, in order.",
     (
         number("position", "order of the entry", required=True),
-        text("op", "set, add or remove: `set` starts afresh", required=True),
+        text(
+            "op", "set, add or remove: `set` empties it and has no entry, those it sets follow as `add`", required=True
+        ),
         text("name", "the literal name; null when the entry is another module's `__all__` or not literal"),
         text("ref", "dotted expression added whole (`other.__all__` is `other.__all__`)"),
         *span("the entry"),

@@ -232,7 +232,7 @@ def _request(options: argparse.Namespace) -> BuildRequest:
 
 
 def _state(options: argparse.Namespace) -> State:
-        from codeanatomy.store.location import locate_state
+    from codeanatomy.store.location import locate_state
     from codeanatomy.store.state import open_state
 
     return open_state(locate_state(options.repo, options.state, _pairs(options.storage_option, "--storage-option")))

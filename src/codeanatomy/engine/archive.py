@@ -1,8 +1,8 @@
 """The class-data archive: Spark's classes parsed once per installation, which halves the start of every later session.
 
-It lives in the user's cache, named after the exact Java and jars it was made from. The JVM ignores an archive that
-does not fit, so a missing, stale or broken one costs time and never a session. It is made by `training`, in a
-process of its own and with the lowest priority, after the first session has ended: that session pays nothing for it.
+It lives in the user's cache, named after the exact Java and jars it was made from. A missing, stale or broken one
+costs time, never a session. It is made by `training`, in a process of its own and with the lowest priority, after the
+first session has ended: that session pays nothing for it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,17 @@ def archive_path(java: JavaRuntime, cache: Path) -> Path:
     return cache / "archives" / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.jsa"
 
 
+def is_usable(archive: Path) -> bool:
+    """Whether the archive is there in its full length: a shorter one crashes the JVM, anything else it detects."""
+    try:
+        return archive.stat().st_size == int(_size_mark(archive).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return False
+
+
 def archive_options(archive: Path) -> list[str]:
     """The JVM options that use this archive if it is there."""
-    if not archive.exists():
+    if not is_usable(archive):
         return []
     with contextlib.suppress(OSError):
         os.utime(archive)  # keeps it among the recently used
@@ -39,10 +47,12 @@ def archive_options(archive: Path) -> list[str]:
 
 def publish_archive(made: Path, archive: Path) -> None:
     """Give a finished archive its name, in one step, and forget those not used for longest."""
+    _size_mark(archive).write_text(str(made.stat().st_size), encoding="ascii")
     made.replace(archive)
     by_use = sorted(archive.parent.glob("*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in by_use[ARCHIVES_KEPT:]:
         old.unlink(missing_ok=True)
+        _size_mark(old).unlink(missing_ok=True)
 
 
 def failure_mark(archive: Path) -> Path:
@@ -52,7 +62,7 @@ def failure_mark(archive: Path) -> Path:
 
 def train_in_background(archive: Path) -> None:
     """Have the archive made by a process that outlives this one, unless it is there."""
-    if archive.exists() or failure_mark(archive).exists():
+    if is_usable(archive) or failure_mark(archive).exists():
         return
     # The shell ends at once and leaves the training to the system, which also buries it.
     subprocess.run(
@@ -65,3 +75,7 @@ def train_in_background(archive: Path) -> None:
         start_new_session=True,
         check=False,
     )
+
+
+def _size_mark(archive: Path) -> Path:
+    return archive.with_suffix(".size")

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
-from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
+from py4j.java_gateway import JavaGateway
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
@@ -139,7 +139,7 @@ def death_of(process: subprocess.Popen[bytes]) -> str | None:
 
 def complaint_in(log: Path) -> str:
     """The line of the log that says best why Spark did not start."""
-    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    lines = [line.strip(" #\t") for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     if any(mark in line for line in lines for mark in NO_MEMORY):
         return "the machine has not enough free memory; try the memory_tight profile"
     telling = [line for line in lines if line and " WARN" not in line and not line.startswith(("WARN", "at "))]

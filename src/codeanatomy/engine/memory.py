@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MB = 1024 * 1024
-SECONDS_BETWEEN_SAMPLES = 0.5
+SECONDS_BETWEEN_SAMPLES = 1.0  # a sample of a 2 GB tree costs some 40 ms
 PROC = Path("/proc")
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 

@@ -12,6 +12,10 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from pyspark.logger import PySparkLogger
+
+QUERY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+
 
 @contextlib.contextmanager
 def signals_unwind() -> Iterator[None]:
@@ -44,15 +48,20 @@ def sys_path_kept() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def py4j_quiet() -> Iterator[None]:
-    """Keep py4j from printing a traceback through the root logger when the JVM dies; we raise an error instead."""
+def libraries_quiet() -> Iterator[None]:
+    """Keep py4j and pyspark from printing the errors they also raise."""
 
     def foreign(record: logging.LogRecord) -> bool:
         return Path(record.pathname).parent.name != "py4j"
 
-    root = logging.getLogger()
+    root = logging.getLogger()  # where py4j reports that the JVM has died
+    loggers = [PySparkLogger.getLogger(name) for name in QUERY_LOGGERS]
     root.addFilter(foreign)
+    for logger in loggers:
+        logger.disabled = True
     try:
         yield
     finally:
         root.removeFilter(foreign)
+        for logger in loggers:
+            logger.disabled = False

@@ -10,11 +10,10 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
@@ -34,7 +33,7 @@ from codeanatomy.engine.jvm import (
 )
 from codeanatomy.engine.memory import machine_memory_mb
 from codeanatomy.engine.places import cache_directory, new_log, scratch_directory
-from codeanatomy.engine.process import py4j_quiet, signals_unwind, sys_path_kept
+from codeanatomy.engine.process import libraries_quiet, signals_unwind, sys_path_kept
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError, MachineError
 
@@ -48,7 +47,8 @@ def open_engine(settings: EngineSettings | None = None) -> Iterator[SparkSession
     settings = settings or EngineSettings()
     if SparkContext._gateway is not None or SparkSession.getActiveSession() is not None:
         raise InputError("this Python process already runs Spark; use a process of its own for CodeAnatomy")
-    with _remote_session(settings, settings.remote) if settings.remote else own_session(settings) as spark:
+    session = _remote_session(settings, settings.remote) if settings.remote else own_session(settings)
+    with libraries_quiet(), session as spark:
         yield spark
 
 
@@ -65,7 +65,7 @@ def own_session(settings: EngineSettings, seconds_to_stop: float = SECONDS_TO_ST
     cache = cache_directory()
     log = new_log(cache)
     archive = archive_path(java, cache) if settings.archive else None
-    with signals_unwind(), sys_path_kept(), py4j_quiet(), scratch_directory() as scratch:
+    with signals_unwind(), sys_path_kept(), scratch_directory() as scratch:
         launch = Launch(
             java=java,
             conf=_conf(settings, scratch, log),
@@ -166,22 +166,22 @@ def _remote_session(settings: EngineSettings, url: str) -> Iterator[SparkSession
     address = urlsplit(url)
     if address.scheme != "sc" or not address.hostname:
         raise InputError(f"{url} is not the address of a Spark Connect server; it looks like sc://host:15002")
-    try:
-        from pyspark.sql.connect.session import SparkSession as ConnectSession  # noqa: PLC0415 (an optional extra)
-    except ImportError as error:
-        raise MachineError("--remote needs more packages: pip install 'codeanatomy[connect]'") from error
     # The client itself would retry for minutes before it says so.
     try:
         socket.create_connection((address.hostname, address.port or 15002), timeout=10).close()
     except OSError as error:
         raise MachineError(f"no Spark Connect server answers at {url}: {error}") from error
-    spark: Any = ConnectSession.builder.remote(url).create()
+    try:
+        spark = SparkSession.builder.remote(url).create()
+    except ImportError as error:
+        raise MachineError("--remote needs more packages: pip install 'codeanatomy[connect]'") from error
     try:
         for key, value in settings.sql_conf().items():
             spark.conf.set(key, value)
         yield spark
     finally:
         spark.stop()
+        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # pyspark's mark; a later session may be our own
 
 
 def _processors() -> int:

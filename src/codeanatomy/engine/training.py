@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from codeanatomy.engine.archive import archive_path, failure_mark, publish_archive
+from codeanatomy.engine.archive import archive_path, failure_mark, is_usable, publish_archive
 from codeanatomy.engine.java import require_java
 from codeanatomy.engine.places import cache_directory, scratch_directory
 from codeanatomy.engine.profiles import MEMORY_TIGHT
@@ -54,7 +54,7 @@ def make_archive() -> Path:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise MachineError("another process is making the class-data archive") from None
-        if not archive.exists():
+        if not is_usable(archive):
             made = archive.with_suffix(".new")
             made.unlink(missing_ok=True)
             try:

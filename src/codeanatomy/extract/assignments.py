@@ -11,12 +11,12 @@ from typing import Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.type_exprs import annotation
 from codeanatomy.extract.columns import STORED
 from codeanatomy.extract.exports import export_assignment, export_entries
 from codeanatomy.extract.expressions import attribute_chain
 from codeanatomy.extract.scopes import ANNOTATED, ASSIGNED, COMPREHENSIONS, MODULE_SCOPE
 from codeanatomy.extract.shapes import Value, next_value, no_value, parts, value_of
+from codeanatomy.extract.type_exprs import Annotated, annotation
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 _UNPACKING: Final = frozenset(
@@ -64,14 +64,14 @@ def store(w: Walk, node: Node, op: bytes, value: Value, path: tuple[bytes, ...] 
             return
         name = w.pool[w.text[start:end]]
         site = b"comprehension" if op == b"for" and w.scopes.kinds[w.scope] in COMPREHENSIONS else op
-        symbol = w.scopes.bind(w.scope, name, site, start, end, flags)
+        symbol = w.scopes.bind(w.scope, name, site, start, end, flags) if flags else w.scopes.symbol(w.scope, name)
         emit_stored_name(w, name, ctx, symbol, start, end)
         emit_assign(w, op, b"starred" if starred else b"name", name, start, end, path, value)
     elif kind == g.ATTRIBUTE:
         dotted = attribute_chain(w, node, ctx).dotted
         emit_assign(w, op, b"starred" if starred else b"attribute", dotted, start, end, path, value)
     elif kind in _UNPACKING:
-        w.stack += _elements(node, op, value, path)[::-1]
+        w.stack += _elements(node, op, value, path, flags)[::-1]
     else:
         if kind == g.SUBSCRIPT:
             emit_assign(w, op, b"starred" if starred else b"subscript", NOTHING, start, end, path, value)
@@ -84,16 +84,16 @@ def emit_stored_name(w: Walk, name: int, ctx: bytes, symbol: int, start: int, en
     w.refs.fromlist([w.scope, name, w.pool[ctx], 0, NOTHING, w.first_symbol + symbol, start, end, start, end])
 
 
-def _elements(node: Node, op: bytes, value: Value, path: tuple[bytes, ...]) -> list[tuple[object, ...]]:
+def _elements(node: Node, op: bytes, value: Value, path: tuple[bytes, ...], flags: int) -> list[tuple[object, ...]]:
     """The targets inside a target, each with its path inside the value."""
     targets = parts(node)
     in_parentheses = node.kind_id in _PARENTHESES and all(c.kind_id != g.COMMA for c in node.children)
     if in_parentheses or op == b"del" or len(path) >= _MAX_PATH:
-        return [(store, target, op, value, path) for target in targets]
+        return [(store, target, op, value, path, flags) for target in targets]
     star = next((at for at, target in enumerate(targets) if target.kind_id in _STARRED), len(targets))
     steps = [at if at < star else at - len(targets) for at in range(len(targets))]
     return [
-        (store, target, op, value, (*path, b"*" if at == star else b"%d" % step))
+        (store, target, op, value, (*path, b"*" if at == star else b"%d" % step), flags)
         for at, (target, step) in enumerate(zip(targets, steps, strict=True))
     ]
 
@@ -146,9 +146,13 @@ def _annotated(w: Walk, children: list[Node]) -> None:
         value = value_of(w, children[-1])
         _push_value(w, children[-1], value)
     start, end = target.start_byte, target.end_byte
-    w.stack.append((annotation, annotated, b"variable", NOTHING, w.source(start, end)))
-    # Parentheses around the name make it an ordinary target.
-    flags = ASSIGNED | ANNOTATED if target.kind_id == g.IDENTIFIER else ASSIGNED
+    # In parentheses it is an ordinary target, which only a value binds.
+    flags, symbol = ASSIGNED if value.start != NOTHING else 0, NOTHING
+    if target.kind_id == g.IDENTIFIER:
+        flags = ASSIGNED | ANNOTATED
+        symbol = w.first_symbol + w.scopes.symbol(w.scope, w.pool[w.text[start:end]])
+    what = Annotated(b"variable", symbol=symbol, target=w.source(start, end))
+    w.stack.append((annotation, annotated, what))
     w.stack.append((store, target, b"annotated", value, (), flags))
     if w.scope == MODULE_SCOPE and w.text[start:end] == b"__all__" and value.start != NOTHING:
         export_assignment(w, children[-1])
@@ -183,13 +187,8 @@ def delete_statement(w: Walk, node: Node) -> None:
     w.stack += [(store, target, b"del", no_value(w)) for target in reversed(parts(node))]
 
 
-def for_statement(w: Walk, node: Node) -> None:
-    """`for target in values:`, or the clause of a comprehension that evaluates its values where it stands."""
-    push_loop(w, node)
-
-
 def push_loop(w: Walk, node: Node, values_scope: int = NOTHING) -> None:
-    """Push target, values and whatever follows; `values_scope` evaluates the values if it is another scope."""
+    """`for target in values`, statement or clause; its values may be evaluated in another scope than its target."""
     inside = [child for child in node.children if not child.is_extra and child.kind_id not in (g.ASYNC, g.COMMA)]
     at_in = next((at for at, child in enumerate(inside) if child.kind_id == g.IN), None)
     if at_in is None or at_in + 1 == len(inside):
@@ -268,9 +267,9 @@ def push_result(w: Walk, op: bytes, values: list[Node]) -> None:
 HANDLERS: Final[Mapping[int, Handler]] = {
     g.ASSIGNMENT: assignment,
     g.kind("augmented_assignment"): augmented_assignment,
-    g.kind("named_expression"): named_expression,
+    g.NAMED_EXPRESSION: named_expression,
     g.kind("delete_statement"): delete_statement,
-    g.kind("for_statement"): for_statement,
+    g.kind("for_statement"): push_loop,
     g.FOR_IN_CLAUSE: push_loop,
     g.AS_PATTERN: as_pattern,
     g.kind("except_clause"): except_clause,

@@ -6,18 +6,19 @@ definition has type parameters, which have a scope of their own around the annot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.type_exprs import annotation
 from codeanatomy.extract.assignments import emit_stored_name, push_result, store
 from codeanatomy.extract.columns import STORED
 from codeanatomy.extract.literals import string_value
 from codeanatomy.extract.scopes import PARAMETER
 from codeanatomy.extract.shapes import called_name, dotted_name, no_value, parts, unparenthesized
+from codeanatomy.extract.type_exprs import Annotated, annotation
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 _DEF_WIDTH: Final = len(STORED["cst_defs"])
@@ -27,12 +28,15 @@ _SCOPE_WIDTH: Final = len(STORED["sym_scopes"])
 _SCOPE_END: Final = STORED["sym_scopes"].index("bend")
 
 _ANONYMOUS: Final = b"<missing>"
+_SEMICOLON: Final = re.compile(rb"[ \t\f]*;")
 
 
 def decorated_definition(w: Walk, node: Node) -> None:
     """Decorators, which are evaluated before the definition is made."""
     inside = parts(node)
-    decorators = [parts(child)[0] for child in inside if child.kind_id == g.DECORATOR and parts(child)]
+    decorators = [
+        unparenthesized(expression) for child in inside if child.kind_id == g.DECORATOR for expression in parts(child)
+    ]
     definition = inside[-1]
     if definition.kind_id == g.CLASS_DEFINITION:
         w.stack.append((class_definition, definition, decorators))
@@ -64,9 +68,9 @@ def function_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) ->
         is_async=node.children[0].kind_id == g.ASYNC,
         body=body,
     )
-    _push_body(w, node, body, scope)
+    _push_body(w, node, body, scope, inner)
     if returns is not None:
-        w.stack.append((annotation, returns, b"return", def_no, NOTHING))
+        w.stack.append((annotation, returns, Annotated(b"return", def_no, def_no)))
     if g.PARAMETERS in part:
         _push_parameters(w, part[g.PARAMETERS], def_no, scope)
     _push_type_parameters(w, part, inner)
@@ -79,8 +83,8 @@ def class_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) -> No
     body = part.get(g.BLOCK)
     name = _define(w, name_node, b"class")
     def_no = len(w.def_qualnames)
-    inner = _type_parameter_scope(w, node, name, part)
-    scope = w.open_scope(b"class", inner, name, node, def_no)
+    inner = _type_parameter_scope(w, node, name, part, class_name=name)
+    scope = w.open_scope(b"class", inner, name, node, def_no, class_name=name)
     arguments = parts(part[g.ARGUMENT_LIST]) if g.ARGUMENT_LIST in part else []
     _emit_bases(w, arguments, def_no)
     _emit_def(
@@ -94,7 +98,7 @@ def class_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) -> No
         base_count=len(arguments),
         body=body,
     )
-    _push_body(w, node, body, scope)
+    _push_body(w, node, body, scope, inner)
     w.stack += arguments[::-1]
     _push_type_parameters(w, part, inner)
 
@@ -117,10 +121,14 @@ def lambda_expression(w: Walk, node: Node) -> None:
 def type_alias_statement(w: Walk, node: Node) -> None:
     """`type Name[T] = value`, whose value is evaluated when it is asked for, in a scope of its own."""
     w.statement_end = node.end_byte
-    left, right = node.children[1], node.children[-1]
-    left = parts(left)[0]
-    part = _by_kind(left) if left.kind_id == g.GENERIC_TYPE else {g.IDENTIFIER: left}
-    name_node = part[g.IDENTIFIER]
+    left, *rest = parts(node)
+    inside = parts(left)
+    named = inside[0] if inside else left
+    part = _by_kind(named) if named.kind_id == g.GENERIC_TYPE else {named.kind_id: named}
+    name_node = part.get(g.IDENTIFIER)
+    if name_node is None:  # the parser misses it
+        w.stack += rest[::-1]
+        return
     around = w.scope
     start, end = name_node.start_byte, name_node.end_byte
     name = w.text[start:end]
@@ -129,14 +137,14 @@ def type_alias_statement(w: Walk, node: Node) -> None:
     inner = _type_parameter_scope(w, node, name, part)
     scope = w.open_scope(b"type_alias", inner, name, node, len(w.def_qualnames))
     _emit_def(w, node, kind=b"type_alias", name=name, name_node=name_node, own_scope=scope)
-    w.stack += [around, right, scope]
+    w.stack += [around, *rest[::-1], scope]
     _push_type_parameters(w, part, inner)
 
 
 def docstring(w: Walk, block: Node | None, def_no: int) -> tuple[int, int]:
     """Emit the docstring a body starts with; its span."""
-    inside = (block.named_child(at) for at in range(block.named_child_count)) if block is not None else ()
-    first = next((child for child in inside if child is not None and not child.is_extra), None)
+    body = (block.named_child(at) for at in range(block.named_child_count)) if block is not None else ()
+    first = next((child for child in body if child is not None and not child.is_extra), None)
     if first is None or first.kind_id != g.EXPRESSION_STATEMENT:
         return NOTHING, NOTHING
     inside = parts(first)
@@ -234,16 +242,21 @@ def _emit_bases(w: Walk, arguments: Sequence[Node], def_no: int) -> None:
         w.bases.fromlist([def_no, position, keyword, value.start_byte, value.end_byte, text, dotted_name(w, base)])
 
 
-def _push_body(w: Walk, node: Node, body: Node | None, scope: int) -> None:
-    """Push the body of the definition just emitted."""
-    leave = (_leave, node, len(w.defs) - _DEF_WIDTH, len(w.scope_rows) - _SCOPE_WIDTH, scope)
+def _push_body(w: Walk, node: Node, body: Node | None, scope: int, inner: int) -> None:
+    """Push the body of the definition just emitted, for which `scope` was opened, and maybe `inner` around it."""
+    opened = [len(w.scope_rows) - _SCOPE_WIDTH * back for back in ((1,) if inner == w.scope else (1, 2))]
+    leave = (_leave, node, len(w.defs) - _DEF_WIDTH, opened, scope)
     w.stack += [w.scope, leave, scope] if body is None else [w.scope, leave, body, scope]
 
 
-def _leave(w: Walk, node: Node, def_cell: int, scope_cell: int, scope: int) -> None:
+def _leave(w: Walk, node: Node, def_cell: int, scope_cells: Sequence[int], scope: int) -> None:
     """The body is behind: now its end is known, and whether it yields."""
     if w.statement_end > node.start_byte:
-        w.defs[def_cell + _DEF_END] = w.scope_rows[scope_cell + _SCOPE_END] = w.statement_end
+        closing = _SEMICOLON.match(w.text, w.statement_end)
+        end = closing.end() if closing else w.statement_end
+        w.defs[def_cell + _DEF_END] = end
+        for cell in scope_cells:
+            w.scope_rows[cell + _SCOPE_END] = end
     w.defs[def_cell + _DEF_GENERATOR] = scope in w.generators
 
 
@@ -308,13 +321,16 @@ def _parameter(w: Walk, node: Node, def_no: int, scope: int, position: int, kind
         ]
     )
     if annotated is not None:
-        w.stack.append((annotation, annotated, b"parameter", w.param_count, name))
+        what = Annotated(b"parameter", w.param_count, def_no, position, target=name)
+        w.stack.append((annotation, annotated, what))
     w.param_count += 1
 
 
-def _type_parameter_scope(w: Walk, node: Node, name: bytes, part: Mapping[int, Node]) -> int:
+def _type_parameter_scope(w: Walk, node: Node, name: bytes, part: Mapping[int, Node], class_name: bytes = b"") -> int:
     """The scope a definition's body stands in: that of its type parameters, if it has any."""
-    return w.open_scope(b"type_params", w.scope, name, node) if g.TYPE_PARAMETER in part else w.scope
+    if g.TYPE_PARAMETER not in part:
+        return w.scope
+    return w.open_scope(b"type_params", w.scope, name, node, class_name=class_name)
 
 
 def _push_type_parameters(w: Walk, part: Mapping[int, Node], inner: int) -> None:

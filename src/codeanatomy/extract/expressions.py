@@ -10,7 +10,7 @@ from tree_sitter import Node
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.exports import export_call
 from codeanatomy.extract.scopes import MODULE_SCOPE
-from codeanatomy.extract.shapes import MAX_DOTTED, shape, unparenthesized
+from codeanatomy.extract.shapes import MAX_DOTTED, shape, start_of, unparenthesized, unstarred
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 _CALLEE_SHAPES: Final = frozenset({b"name", b"attribute", b"call", b"subscript", b"lambda"})
@@ -55,44 +55,52 @@ def attribute(w: Walk, node: Node) -> None:
 
 def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
     """Emit a chain of attributes, outermost first, and push what it starts from."""
-    text, pool, scope = w.text, w.pool, w.scope
-    start = node.start_byte
-    chain: list[tuple[int, int]] = []
+    text, pool = w.text, w.pool
+    start = start_of(w, node)
+    chain: list[tuple[int, int, int]] = []
     while node.kind_id == g.ATTRIBUTE:
         children = node.children
         member = children[-1]
-        chain.append((member.start_byte, member.end_byte))
-        node = children[0]
+        chain.append((start, member.start_byte, member.end_byte))
+        node = unstarred(children[0])
+        if node.kind_id == g.PARENTHESIZED:
+            node = unparenthesized(node)
+            start = node.start_byte
     if node.kind_id == g.IDENTIFIER:
         base_start, base_end = node.start_byte, node.end_byte
         base = pool[text[base_start:base_end]]
         dotted = [base]
-        for name_start, name_end in reversed(chain):
-            if len(dotted) < MAX_DOTTED:
+        for _, name_start, name_end in reversed(chain):
+            if base != NOTHING and name_start != name_end and len(dotted) < MAX_DOTTED:
                 base = pool[b"%b.%b" % (pool.texts[base], text[name_start:name_end])]
             else:
                 base = NOTHING
             dotted.append(base)
     else:
         dotted = [NOTHING] * (len(chain) + 1)
-    for (name_start, name_end), base in zip(chain, dotted[-2::-1], strict=True):
-        if name_start != name_end:
-            name = pool[text[name_start:name_end]]
-            # scope_no, name, ctx, is_attribute, base, binding_no, span, name span
-            w.refs.fromlist([scope, name, pool[ctx], 1, base, NOTHING, start, name_end, name_start, name_end])
+    for (start, name_start, name_end), base in zip(chain, dotted[-2::-1], strict=True):
+        emit_attribute(w, ctx, base, start, name_start, name_end)
         ctx = b"load"
     if node.kind_id == g.IDENTIFIER:
         load(w, base_start, base_end)
     else:
         w.stack.append(node)
-    name_start, name_end = chain[0]
+    _, name_start, name_end = chain[0]
     return Dotted(pool[text[name_start:name_end]], name_start, name_end, dotted[-1])
+
+
+def emit_attribute(w: Walk, ctx: bytes, base: int, start: int, name_start: int, name_end: int) -> None:
+    """One attribute; the parser may have missed its name."""
+    if name_start != name_end:
+        name = w.pool[w.text[name_start:name_end]]
+        # scope_no, name, ctx, is_attribute, base, binding_no, span, name span
+        w.refs.fromlist([w.scope, name, w.pool[ctx], 1, base, NOTHING, start, name_end, name_start, name_end])
 
 
 def call(w: Walk, node: Node) -> None:
     """A call: its arguments, its callee."""
     children = node.children
-    callee, arguments = unparenthesized(children[0]), children[-1]
+    callee, arguments = unparenthesized(unstarred(children[0])), children[-1]
     keywords = positional = stars = double_stars = 0
     if arguments.kind_id == g.GENERATOR:
         positional = 1
@@ -106,17 +114,17 @@ def call(w: Walk, node: Node) -> None:
                 name = argument.children[0]
                 w.cells.keywords.append(w.pool[w.text[name.start_byte : name.end_byte]])
                 keywords += 1
-            elif kind == g.LIST_SPLAT:
-                stars = 1
             elif kind == g.DICTIONARY_SPLAT:
                 double_stars = 1
+            elif w.text.startswith(b"*", argument.start_byte):
+                stars = 1
             elif kind not in _NOT_ARGUMENTS:
                 positional += 1
-    start, end = node.start_byte, node.end_byte
+    start, end = start_of(w, node), node.end_byte
     scope = w.scope
     w.call_count += 1
     kind = callee.kind_id
-    callee_start, callee_end = callee.start_byte, callee.end_byte
+    callee_start, callee_end = start_of(w, callee), callee.end_byte
     if kind == g.ATTRIBUTE:
         last = attribute_chain(w, callee, b"load")
         if scope == MODULE_SCOPE:
@@ -158,9 +166,14 @@ def keyword_argument(w: Walk, node: Node) -> None:
 
 def string(w: Walk, node: Node) -> None:
     """A string literal: only an f-string (or t-string) has expressions inside."""
-    start = node.start_byte
-    if w.text[start] not in b"\"'" and node.named_child_count > 2:
+    if not w.text.startswith((b'"', b"'"), node.start_byte):
         w.stack += [child for child in reversed(node.named_children) if child.kind_id == g.INTERPOLATION]
+
+
+def interpolation(w: Walk, node: Node) -> None:
+    """`{expression}` of an f-string, in which `x:=5` is `x` in the format `=5`."""
+    for child in reversed(node.named_children):
+        w.stack.append(child.children[0] if child.kind_id == g.NAMED_EXPRESSION else child)
 
 
 def passed_over(w: Walk, node: Node) -> None:
@@ -173,6 +186,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     g.CALL: call,
     g.KEYWORD_ARGUMENT: keyword_argument,
     g.STRING: string,
+    g.INTERPOLATION: interpolation,
 } | dict.fromkeys(
     map(
         g.kind,

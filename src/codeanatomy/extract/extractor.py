@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -17,6 +18,8 @@ from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 EXTRACTOR_VERSION: Final = "1"
 """Changes whenever the facts of some content do."""
+
+_TYPE_AS_NAME: Final = re.compile(rb"type(?=[ \t]*[(\[])")
 
 _HANDLERS: Final[Mapping[int, Handler]] = {
     **expressions.HANDLERS,
@@ -42,11 +45,11 @@ def extract_batch(content_ids: Sequence[str], sources: Sequence[bytes]) -> pa.Re
         else:
             _refuse(content, cells)
         cells.close_content()
-    return record_batch(content_ids, contents, cells)
+    return record_batch(EXTRACTOR_VERSION, content_ids, contents, cells)
 
 
 def _extract(source: Source, parser: Parser, cells: FactCells) -> None:
-    root = parser.parse(source.text).root_node
+    root = parser.parse(_parseable(source.text)).root_node
     walk = Walk(source.text, cells)
     walk.open_scope(b"module", NOTHING, b"top", root)
     definitions.docstring(walk, root, NOTHING)
@@ -55,6 +58,14 @@ def _extract(source: Source, parser: Parser, cells: FactCells) -> None:
     statements.emit_errors(walk, root)
     walk.scopes.resolve(cells.rows["sym_bindings"], cells.binding_of_symbol)
     cells.def_of_scope.fromlist(walk.scope_defs)
+
+
+def _parseable(text: bytes) -> bytes:
+    """The text as the parser gets it: of the same length, and read by nobody else.
+
+    The grammar takes `type(x).y = z` for a type alias; in front of a bracket, `type` is never the keyword.
+    """
+    return _TYPE_AS_NAME.sub(b"tYpe", text)
 
 
 def _refuse(content: Undecodable, cells: FactCells) -> None:

@@ -13,6 +13,7 @@ from codeanatomy.extract import grammar as g
 _ESCAPE: Final = re.compile(
     r"\\(\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|N\{[^}]+\}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL
 )
+_OPENING: Final = re.compile(rb"([uUrR]?)(['\"])")
 _SIMPLE: Final = {
     "\n": "",
     "\\": "\\",
@@ -39,10 +40,10 @@ def string_value(node: Node, text: bytes) -> bytes | None:
 
 
 def _value(literal: bytes) -> bytes | None:
-    quote = min(at for at in (literal.find(b'"'), literal.find(b"'")) if at >= 0)
-    prefix = literal[:quote].lower()
-    if prefix not in (b"", b"u", b"r"):
+    opening = _OPENING.match(literal)
+    if opening is None:
         return None
+    prefix, quote = opening[1].lower(), opening.start(2)
     width = 3 if literal[quote : quote + 3] in (b'"""', b"'''") and len(literal) - quote >= 6 else 1
     value = literal[quote + width : len(literal) - width].replace(b"\r\n", b"\n")
     if b"\\" not in value or prefix == b"r":

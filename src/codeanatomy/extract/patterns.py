@@ -9,9 +9,9 @@ from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.assignments import bind_name
-from codeanatomy.extract.expressions import load
+from codeanatomy.extract.expressions import emit_attribute, load
 from codeanatomy.extract.shapes import no_value, parts
-from codeanatomy.extract.walk import NOTHING, Handler, Walk
+from codeanatomy.extract.walk import Handler, Walk
 
 
 def case_clause(w: Walk, node: Node) -> None:
@@ -55,22 +55,8 @@ def load_dotted(w: Walk, node: Node) -> None:
     for name in names[1:]:
         prefixes.append(b"%b.%b" % (prefixes[-1], w.text[name.start_byte : name.end_byte]))
     for at in range(len(names) - 1, 0, -1):
-        name_start, name_end = names[at].start_byte, names[at].end_byte
-        # scope_no, name, ctx, is_attribute, base, binding_no, span, name span
-        w.refs.fromlist(
-            [
-                w.scope,
-                w.pool[w.text[name_start:name_end]],
-                w.pool[b"load"],
-                1,
-                w.pool[prefixes[at - 1]],
-                NOTHING,
-                start,
-                name_end,
-                name_start,
-                name_end,
-            ]
-        )
+        base = w.pool[prefixes[at - 1]]
+        emit_attribute(w, b"load", base, start, names[at].start_byte, names[at].end_byte)
     load(w, names[0].start_byte, names[0].end_byte)
 
 

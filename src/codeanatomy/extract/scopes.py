@@ -32,6 +32,8 @@ _FUNCTIONS: Final = COMPREHENSIONS | {b"function", b"lambda"}
 _ANNOTATION_SCOPES: Final = frozenset({b"type_params", b"type_alias", b"type_bound"})
 
 _ABSENT: Final = -1
+_CLASS_CELL: Final = -1
+"""Key of a class's implicit `__class__`."""
 
 
 class ScopeTable:
@@ -70,7 +72,7 @@ class ScopeTable:
 
     def use(self, scope: int, name: int) -> int:
         """`name` is read in `scope`; its symbol."""
-        symbol = self._symbol(scope, name)
+        symbol = self.symbol(scope, name)
         self._flags[symbol] |= REFERENCED
         return symbol
 
@@ -81,7 +83,7 @@ class ScopeTable:
 
     def bind(self, scope: int, name: int, site: bytes, start: int, end: int, flags: int = ASSIGNED) -> int:
         """`name` is bound in `scope` at a site; its symbol."""
-        symbol = self._symbol(scope, name)
+        symbol = self.symbol(scope, name)
         self._flags[symbol] |= flags
         if not self._site_counts[symbol]:
             self._sites[symbol] = (self._pool[site], start, end)
@@ -94,22 +96,23 @@ class ScopeTable:
         while self.kinds[around] in COMPREHENSIONS:
             around = self.parents[around]
         if around != scope:
-            if self.kinds[around] == b"module" or self._flags[self._symbol(around, name)] & DECLARED_GLOBAL:
+            in_module = around == MODULE_SCOPE
+            if in_module or self._flags[self.symbol(around, name)] & DECLARED_GLOBAL:
                 self.declare_global(scope, name)
-                self.bind(around, name, b"walrus", start, end, flags=0)
             else:
                 self.declare_nonlocal(scope, name)
-                self.bind(around, name, b"walrus", start, end)
+            self.bind(around, name, b"walrus", start, end, flags=0 if in_module else ASSIGNED)
         return self.bind(scope, name, b"walrus", start, end)
 
     def declare_global(self, scope: int, name: int) -> None:
         """`global name` in `scope`."""
-        self._flags[self._symbol(scope, name)] |= DECLARED_GLOBAL
-        self._flags[self._symbol(MODULE_SCOPE, name)] |= DECLARED_GLOBAL
+        key = self._key(scope, name)
+        self._flags[self._at(scope, key, name)] |= DECLARED_GLOBAL
+        self._flags[self._at(MODULE_SCOPE, key, key)] |= DECLARED_GLOBAL
 
     def declare_nonlocal(self, scope: int, name: int) -> None:
         """`nonlocal name` in `scope`."""
-        self._flags[self._symbol(scope, name)] |= NONLOCAL
+        self._flags[self.symbol(scope, name)] |= NONLOCAL
 
     def resolve(self, bindings: array[int], binding_of_symbol: array[int]) -> None:
         """Emit the rows of `sym_bindings`, and for each symbol the binding it means."""
@@ -142,18 +145,24 @@ class ScopeTable:
             )
         binding_of_symbol.fromlist(targets)
 
-    def _symbol(self, scope: int, name: int) -> int:
-        key = self._key(scope, name) if name in self._odd else name
+    def symbol(self, scope: int, name: int) -> int:
+        """The symbol of `name` in `scope`, which thereby mentions it."""
+        return self._at(scope, self._key(scope, name) if name in self._odd else name, name)
+
+    def _at(self, scope: int, key: int, name: int) -> int:
         table = self._tables[scope]
         symbol = table.get(key)
         if symbol is None:
-            symbol = table[key] = len(self._flags)
-            self._names.append(name)
-            self._flags.append(0)
-            self._targets.append(_ABSENT)
-            self._sites.append((_ABSENT, _ABSENT, _ABSENT))
-            self._site_counts.append(0)
+            symbol = table[key] = self._add(name)
         return symbol
+
+    def _add(self, name: int) -> int:
+        self._names.append(name)
+        self._flags.append(0)
+        self._targets.append(_ABSENT)
+        self._sites.append((_ABSENT, _ABSENT, _ABSENT))
+        self._site_counts.append(0)
+        return len(self._names) - 1
 
     def _key(self, scope: int, name: int) -> int:
         """The spelling that stands for `name` in `scope`."""
@@ -168,8 +177,9 @@ class ScopeTable:
         flags = self._flags[symbol]
         if flags & DECLARED_GLOBAL:
             self._mean_global(symbol, key)
-            if scope == MODULE_SCOPE and flags & _BOUND:
-                self._flags[symbol] |= LOCAL
+            if scope == MODULE_SCOPE:
+                self._flags[symbol] |= LOCAL if flags & _BOUND else 0
+                self._imply(symbol)
         elif flags & _BOUND and not flags & NONLOCAL:
             self._flags[symbol] |= LOCAL | GLOBAL if scope == MODULE_SCOPE else LOCAL
             self._targets[symbol] = symbol
@@ -223,18 +233,26 @@ class ScopeTable:
         return True
 
     def _class_cell_of(self, scope: int) -> int:
-        """The implicit `__class__` of a class."""
-        symbol = self._symbol(scope, self._class_cell)
-        if not self._flags[symbol] & LOCAL:
-            self._flags[symbol] |= LOCAL
+        """The implicit `__class__` of a class, which is not a name that its body can read or bind."""
+        table = self._tables[scope]
+        symbol = table.get(_CLASS_CELL)
+        if symbol is None:
+            written = self._class_cell in table
+            symbol = table[_CLASS_CELL] = self._add(self._pool[b".__class__"] if written else self._class_cell)
+            self._flags[symbol] = LOCAL
             self._targets[symbol] = symbol
-            self._sites[symbol] = (self._pool[b"implicit"], _ABSENT, _ABSENT)
+            self._imply(symbol)
         return symbol
+
+    def _imply(self, symbol: int) -> None:
+        """A binding without a site of its own."""
+        if not self._site_counts[symbol]:
+            self._sites[symbol] = (self._pool[b"implicit"], _ABSENT, _ABSENT)
 
     def _pass_on(self, scopes: list[int], key: int, symbol: int) -> None:
         """Scopes between a free name and its binding hold it too: the closure goes through them."""
         for scope in scopes:
             if key not in self._tables[scope]:
-                passing = self._tables[scope][key] = self._symbol(scope, key)
+                passing = self._tables[scope][key] = self._add(key)
                 self._flags[passing] |= FREE
                 self._targets[passing] = self._targets[symbol]

@@ -58,13 +58,31 @@ def parts(node: Node) -> list[Node]:
     return [child for child in node.named_children if not child.is_extra]
 
 
+def unstarred(node: Node) -> Node:
+    """What an expression starts from, without a star that belongs to the whole of it.
+
+    Where it could also be a target, the grammar reads `*a.b` as `(*a).b`.
+    """
+    return node.children[-1] if node.kind_id == g.LIST_SPLAT else node
+
+
+def start_of(w: Walk, node: Node) -> int:
+    """Where an attribute or a call starts, without a star that belongs to the whole of it."""
+    start = node.start_byte
+    if not w.text.startswith(b"*", start):
+        return start
+    while node.kind_id != g.LIST_SPLAT and node.child_count:
+        node = node.children[0]
+    return unstarred(node).start_byte
+
+
 def dotted_name(w: Walk, node: Node) -> int:
     """The cell of an expression that is a dotted name."""
     names: list[bytes] = []
     while node.kind_id == g.ATTRIBUTE and len(names) < MAX_DOTTED:
         children = node.children
         names.append(w.text[children[-1].start_byte : children[-1].end_byte])
-        node = children[0]
+        node = unparenthesized(children[0])
     if node.kind_id != g.IDENTIFIER:
         return NOTHING
     names.append(w.text[node.start_byte : node.end_byte])

@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
+from codeanatomy.extract.expressions import emit_attribute
+from codeanatomy.extract.shapes import parts, unparenthesized
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 
-def annotation(w: Walk, node: Node, role: bytes, owner: int, target: int) -> None:
+class Annotated(NamedTuple):
+    """What an annotation is about, as cells."""
+
+    role: bytes
+    owner: int = NOTHING
+    owner_def: int = NOTHING
+    position: int = NOTHING
+    symbol: int = NOTHING
+    target: int = NOTHING
+
+
+def annotation(w: Walk, node: Node, what: Annotated) -> None:
     """The type of a parameter, a return or a variable."""
-    start, end = node.start_byte, node.end_byte
-    # scope_no, role, owner_no, target, span, text
-    w.types.fromlist([w.scope, w.pool[role], owner, target, start, end, w.source(start, end)])
+    inside = parts(node)
+    expression = unparenthesized(inside[0]) if inside else node
+    start, end = expression.start_byte, expression.end_byte
+    # scope_no, role, owner_no, owner_key (its def_no), position, binding_key (its symbol), target, span, text
+    w.types.fromlist([w.scope, w.pool[what.role], *what[1:], start, end, w.source(start, end)])
     w.stack.append(node)
 
 
 def member_type(w: Walk, node: Node) -> None:
     """`Some[type].Name`, which the grammar does not see as an attribute."""
-    children = node.children
-    base, name = children[0], children[-1]
-    # scope_no, name, ctx, is_attribute, base, binding_no, span, name span
-    w.refs.fromlist(
-        [
-            w.scope,
-            w.pool[w.text[name.start_byte : name.end_byte]],
-            w.pool[b"load"],
-            1,
-            NOTHING,
-            NOTHING,
-            node.start_byte,
-            node.end_byte,
-            name.start_byte,
-            name.end_byte,
-        ]
-    )
+    base, name = node.children[0], node.children[-1]
+    emit_attribute(w, b"load", NOTHING, node.start_byte, name.start_byte, name.end_byte)
     w.stack.append(base)
 
 

@@ -92,15 +92,17 @@ class Walk:
             return self.pool[self.text[start:end]]
         return self.pool[self.text[start : start + _MAX_TEXT].decode(errors="ignore").encode() + "…".encode()]
 
-    def open_scope(self, kind: bytes, parent: int, name: bytes, node: Node, def_no: int = NOTHING) -> int:
+    def open_scope(
+        self, kind: bytes, parent: int, name: bytes, node: Node, def_no: int = NOTHING, class_name: bytes = b""
+    ) -> int:
         """Open a scope around `node`, in which the walk is not yet."""
-        scope = self.scopes.open(kind, parent, class_name=name if kind == b"class" else b"")
+        scope = self.scopes.open(kind, parent, class_name)
         qualname = self.qualify(self._scope_qualnames[parent], name) if scope != MODULE_SCOPE else b""
         self._scope_qualnames.append(qualname)
         self.scope_defs.append(def_no if def_no != NOTHING or scope == MODULE_SCOPE else self.scope_defs[parent])
         pool = self.pool
         ordinal = self.ordinal("scope", qualname)
-        # parent_no, kind, name, qualname, ordinal, def_no, bstart, bend
+        # parent_no, kind, name, qualname, ordinal, bstart, bend
         self.scope_rows.fromlist(
             [
                 parent if scope != MODULE_SCOPE else NOTHING,
@@ -108,7 +110,6 @@ class Walk:
                 pool[name],
                 pool[qualname],
                 ordinal,
-                def_no,
                 node.start_byte,
                 node.end_byte,
             ]

@@ -6,7 +6,8 @@ that a query could change back, one SELECT at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import duckdb
 import pyarrow as pa
@@ -35,19 +36,20 @@ class SqlSession:
 
     def read(self, query: str, rows_per_batch: int = 100_000) -> pa.RecordBatchReader:
         """Answer one SELECT, batch by batch."""
-        try:
+        with _told_in_one_line():
             statements = self._connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise InputError("sql takes one SELECT statement; the graph is read-only")
             for name in sorted(self._connection.get_table_names(query)):
+                if name not in PUBLIC:
+                    raise InputError(f"sql: no dataset is called {name!r}; there are {', '.join(sorted(PUBLIC))}")
                 self._offer(name)
-            return self._connection.execute(query).to_arrow_reader(rows_per_batch)
-        except duckdb.Error as error:
-            raise InputError(f"sql: {_one_line(error)}") from error
+            answer = self._connection.sql(query).to_arrow_reader(rows_per_batch)
+        return pa.RecordBatchReader.from_batches(answer.schema, _batches(answer))
 
     def _offer(self, name: str) -> None:
         """Make the dataset `name`, and what it is made from, known to the connection."""
-        if name in self._offered or (name not in PUBLIC and name != "facts"):
+        if name in self._offered:
             return
         self._offered.add(name)
         view = view_of(name, self._extractor)
@@ -59,5 +61,15 @@ class SqlSession:
         self._connection.execute(f"CREATE VIEW {name} AS {view.query.sql(dialect='duckdb', comments=False)}")
 
 
-def _one_line(error: duckdb.Error) -> str:
-    return " ".join(str(error).split("\n\nLINE")[0].split())
+def _batches(answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with _told_in_one_line():
+        yield from answer
+
+
+@contextmanager
+def _told_in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException) as error:
+        message = str(error).split("\n\nLINE")[0]
+        raise InputError(f"sql: {' '.join(message.split())}") from error

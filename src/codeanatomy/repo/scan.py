@@ -47,6 +47,10 @@ _EXECUTABLE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _NEVER_WALKED = frozenset({b".git", b"__pycache__"})
 
 
+MAX_FILE_BYTES = 10 << 20
+"""Larger files are listed, not read: they are data, or generated."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
     """What to scan. Patterns are written as in a `.gitignore` at the top of the tree.

@@ -20,8 +20,6 @@ from codeanatomy.store.location import StateLocation
 from codeanatomy.store.retention import GcReport, collect_garbage
 from codeanatomy.store.state import State, create_state, open_state, state_exists
 from codeanatomy.store.tables import (
-    CONTENT_KEY,
-    FILE_KEY,
     TablePin,
     WrittenTable,
     append_rows,
@@ -34,8 +32,6 @@ from codeanatomy.store.tables import (
 
 __all__ = [
     "BUCKET",
-    "CONTENT_KEY",
-    "FILE_KEY",
     "NO_ROWS",
     "ROLLBACK",
     "Build",

@@ -124,15 +124,16 @@ def _builds_table(state: State) -> DeltaTable:
 
 
 def _rows(table: DeltaTable) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = table.to_pyarrow_table().sort_by("sequence").to_pylist()
-    return rows
+    # `to_pyarrow_table` would import pandas, which takes longer than the rest of a small query.
+    rows: list[dict[str, Any]] = pa.RecordBatchReader.from_stream(table.scan()).read_all().to_pylist()
+    return sorted(rows, key=lambda row: row["sequence"])
 
 
 def _to_row(build: Build) -> dict[str, Any]:
     return {
         "build_id": build.build_id,
         "parent_build_id": build.parent_build_id,
-        "created_at": build.created_at,
+        "created_at": build.created_at.isoformat(),
         "mode": build.mode,
         "git_commit": build.git_commit,
         "snapshot_id": build.snapshot_id,
@@ -147,7 +148,7 @@ def _from_row(row: Mapping[str, Any]) -> Build:
     return Build(
         build_id=row["build_id"],
         parent_build_id=row["parent_build_id"],
-        created_at=row["created_at"],
+        created_at=datetime.fromisoformat(row["created_at"]),
         mode=row["mode"],
         snapshot_id=row["snapshot_id"],
         tables={name: _pin_from_json(pin) for name, pin in json.loads(row["tables"]).items()},

@@ -1,7 +1,7 @@
 """Set digests: what a set of rows is, in 128 bits, whatever their order, partitioning or file.
 
-Two tables with the same digest hold the same rows as often. Digests add: those of the buckets sum up to the table's,
-and an append adds to what was there. The layout column takes no part.
+Two tables with the same digest have the same columns and the same rows, as often. Digests add: those of the buckets
+sum up to the table's, and an append adds to what was there. The layout column takes no part.
 
 Glossary
     lane   one of the two independent 64-bit sums of row hashes.
@@ -61,7 +61,8 @@ def hash_columns(dataset: Dataset) -> list[Column]:
     cells = [_cell(column.name, column.type) for column in columns]
     # Spark's hash skips nulls: without the flags, (null, 'x') and ('x', null) would be the same row.
     nulls = [F.col(column.name).isNull() for column in columns]
-    return [F.xxhash64(F.lit(lane), *cells, *nulls).alias(lane) for lane in _LANES]
+    names = ",".join(column.name for column in columns)
+    return [F.xxhash64(F.lit(f"{lane} {names}"), *cells, *nulls).alias(lane) for lane in _LANES]
 
 
 def digest_sums() -> list[Column]:

@@ -40,9 +40,9 @@ def writing(location: StateLocation) -> Iterator[None]:
         yield
     except CodeAnatomyError:
         raise
-    except CommitFailedError as error:
-        raise StateError(f"another build wrote to {location.uri} at the same time: run again") from error
     except Exception as error:
+        if isinstance(error, CommitFailedError) or "table already exists" in str(error):
+            raise StateError(f"another build wrote to {location.uri} at the same time: run again") from error
         refusal = _refusal(error, location)
         if refusal is None:
             raise

@@ -46,13 +46,14 @@ def collect_garbage(
     now = datetime.now(UTC)
     builds = list_builds(state)
     kept = _kept(builds, keep, now - older_than if older_than is not None else now)
-    dropped = tuple(build.build_id for build in builds if build not in kept)
-    if dropped and not dry_run:
-        drop_builds(state, dropped)
-        boundary("gc.builds_dropped")
+    kept_ids = {build.build_id for build in kept}
+    dropped = tuple(build.build_id for build in builds if build.build_id not in kept_ids)
     with writing(state.location):
         garbage = _garbage(state.location, kept, now)
         if not dry_run:
+            if dropped:
+                drop_builds(state, dropped)
+                boundary("gc.builds_dropped")
             files = _files_of(state.location)
             for file in garbage:
                 files.delete_file(file.path)

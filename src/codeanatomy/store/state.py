@@ -26,7 +26,7 @@ BUILDS_SCHEMA = pa.schema(
         pa.field("sequence", pa.int64(), nullable=False),
         pa.field("build_id", pa.string(), nullable=False),
         pa.field("parent_build_id", pa.string()),
-        pa.field("created_at", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("created_at", pa.string(), nullable=False),
         pa.field("mode", pa.string(), nullable=False),
         pa.field("git_commit", pa.string()),
         pa.field("snapshot_id", pa.string(), nullable=False),
@@ -36,7 +36,7 @@ BUILDS_SCHEMA = pa.schema(
         pa.field("rolled_back_to", pa.string()),
     ]
 )
-"""Columns of the `builds` table; the nested ones are JSON."""
+"""Columns of the `builds` table. Nested values are JSON and times ISO 8601, for pyarrow reads those without pandas."""
 
 LOG_SETTINGS = {"delta.enableExpiredLogCleanup": "false"}
 """A build pins versions for as long as it is kept, so that no log entry may expire by age."""

@@ -1,11 +1,14 @@
 """Tables: Spark writes and reads the data files, the Delta log says which of them make up a version.
 
+Rows that have an owner are laid out in hash buckets of it and replaced whole. A table whose rows have none (`facts`)
+only grows: an append adds files, each with a range of keys; what names a row (`identity`) says all that is in it, so
+that alone is digested.
+
 A write puts new files beside the old ones under a name of its own, reads them back once for statistics and digests
 (so that a digest is of what is on disk), and makes them visible by one commit. What dies in between leaves files
 that no version names. Readers always name a version; only an append looks at the latest one.
 
 Glossary
-    key      the column rows are spread by (`layout`), and the one readers select by.
     pin      a version of a table and the digests of its buckets; what a build remembers of a table.
     cutoff   a full write that yields the rows already pinned commits nothing.
 """
@@ -16,7 +19,7 @@ import json
 import re
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 from operator import or_
@@ -26,7 +29,6 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.transaction import AddAction, create_table_with_add_actions
-from pyarrow import dataset as pads
 from pyarrow import fs as pafs
 
 from codeanatomy.catalogue.columns import Dataset
@@ -39,11 +41,12 @@ from codeanatomy.store.location import StateLocation
 from codeanatomy.store.state import LOG_SETTINGS, State
 
 if TYPE_CHECKING:
+    from pyarrow import dataset as pads
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-FILE_KEY = "file_id"
-CONTENT_KEY = "content_id"
+OWNER = "file_id"
+"""The column whose bucket a row is in, where it has one."""
 
 NO_RETRY = CommitProperties(max_commit_retries=0)
 """Commit the next version of what was read, or fail: a retry would put a write on top of rows it never saw."""
@@ -94,9 +97,6 @@ class _DataFile:
     size: int
     modified: int
     bucket: int
-    key: str
-    first_key: str
-    last_key: str
     digest: SetDigest
 
 
@@ -105,13 +105,17 @@ def write_table(
     dataset: Dataset,
     state: State,
     *,
-    key: str = FILE_KEY,
     sort_by: Sequence[str] = (),
     previous: TablePin | None = None,
 ) -> WrittenTable:
     """Replace all rows by those of `frame`, unless they are those of `previous`."""
     with writing(state.location):
-        files = _write_files(frame, dataset, state, key, sort_by)
+        spread = (
+            frame.select("*", bucket_column(OWNER, state.buckets))
+            .repartition(BUCKET)
+            .sortWithinPartitions(BUCKET, OWNER, *sort_by)
+        )
+        files = _write_files(spread, dataset, state, (OWNER,))
         buckets = _bucket_digests(files)
         if previous is not None and previous.buckets == buckets:
             _discard(files, dataset, state.location)
@@ -122,25 +126,21 @@ def write_table(
 
 
 def append_rows(
-    frame: DataFrame,
-    dataset: Dataset,
-    state: State,
-    *,
-    base: TablePin | None,
-    key: str = CONTENT_KEY,
-    sort_by: Sequence[str] = (),
+    frame: DataFrame, dataset: Dataset, state: State, *, base: TablePin | None, identity: Sequence[str]
 ) -> WrittenTable:
-    """Add the rows of `frame` to the table at its latest version, which `base` (from `pin_latest`) describes."""
+    """Add the rows of `frame` to the table at its latest version, which `base` (from `pin_latest`) describes.
+
+    Without a base the table begins anew: it is not there yet, or it has other columns.
+    """
     with writing(state.location):
-        files = _write_files(frame, dataset, state, key, sort_by)
+        files = _write_files(frame, dataset, state, identity)
         if base is not None and not files:
             return WrittenTable(dataset.name, base, written=False, files=0, bytes=0)
         table = _existing(state.location, dataset.name)
-        if (table.version() if table else None) != (base.version if base else None):
+        usable = table is not None and table.schema() == _stored_schema(dataset)
+        if (table.version() if table and usable else None) != (base.version if base else None):
             raise StateError(f"another build wrote table {dataset.name} of {state.location.uri} meanwhile: run again")
-        if table and table.schema() != _stored_schema(dataset):
-            raise StateError(f"table {dataset.name} of {state.location.uri} has other columns: build with --full")
-        version = _commit(table, files, dataset, state.location, "append")
+        version = _commit(table, files, dataset, state.location, "append" if usable else "overwrite")
         buckets = dict(base.buckets) if base else {}
         for bucket, digest in _bucket_digests(files).items():
             buckets[bucket] = buckets[bucket] + digest if bucket in buckets else digest
@@ -148,25 +148,24 @@ def append_rows(
 
 
 def pin_latest(
-    spark: SparkSession, state: State, dataset: Dataset, *, known: TablePin | None, key: str = CONTENT_KEY
+    spark: SparkSession, state: State, dataset: Dataset, *, known: TablePin | None, identity: Sequence[str]
 ) -> TablePin | None:
-    """The latest version of an append-only table, or None; read only if it has rows that `known` has not.
+    """The latest version of an append-only table, or None if it has other columns or is not there.
 
-    It has when a run died after its append: those rows are sound, only no build names them yet.
+    It is read only if it has rows that `known` has not. It has when a run died after its append: those rows are
+    sound, only no build names them yet.
     """
-    with reading(state.location):
-        table = _existing(state.location, dataset.name)
-        if table is None:
-            return None
-        version = table.version()
+    table = _existing(state.location, dataset.name)
+    if table is None or table.schema() != _stored_schema(dataset):
+        return None
+    version = table.version()
     files = data_files(state, dataset.name, version)
     if known is not None and files == data_files(state, dataset.name, known.version):
         return TablePin(version, known.buckets)
     if not files:
         return TablePin(version, {})
-    reader = spark.read.schema(_spark_schema(dataset, with_bucket=True))
-    rows = reader.option("basePath", state.location.table_uri(dataset.name)).parquet(*_literal(files))
-    return TablePin(version, _bucket_digests(_measure(rows, dataset, key)))
+    rows = spark.read.schema(_stored_spark_schema(dataset)).parquet(*_literal(files))
+    return TablePin(version, _bucket_digests(_measure(rows, dataset, identity)))
 
 
 def read_table(
@@ -175,18 +174,24 @@ def read_table(
     dataset: Dataset,
     version: int,
     *,
-    key: str = FILE_KEY,
     keys: Collection[str] | None = None,
 ) -> DataFrame:
-    """The rows of one version, or those of the given keys, read from the buckets that can hold them."""
+    """The rows of one version, or those of the given owners, read from the buckets that can hold them."""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     files = data_files(state, dataset.name, version, keys=keys)
-    schema = _spark_schema(dataset)
+    schema = _relaxed(dataset.schema())
     if not files:
         return spark.createDataFrame([], schema)
-    frame = spark.read.schema(schema).parquet(*_literal(files))
-    return frame if keys is None else frame.where(F.col(key).isin(*keys))
+    try:
+        frame = spark.read.schema(schema).parquet(*_literal(files))
+    except AnalysisException as error:
+        raise StateError(
+            f"the state at {state.location.uri} is damaged (table {dataset.name} lost a file): "
+            "delete it and build again"
+        ) from error
+    return frame if keys is None else frame.where(F.col(OWNER).isin(*keys))
 
 
 def open_arrow(state: State, dataset: Dataset, version: int, *, keys: Collection[str] | None = None) -> pads.Dataset:
@@ -199,11 +204,12 @@ def open_arrow(state: State, dataset: Dataset, version: int, *, keys: Collection
             if location.is_local
             else None
         )
-        return table.to_pyarrow_dataset(
+        stored = table.to_pyarrow_dataset(
             filesystem=filesystem,
-            schema=_with_bucket(dataset),
+            schema=_stored_arrow_schema(dataset),
             file_pruning_predicate=_bucket_filter(state, keys),
         )
+        return stored.replace_schema(dataset.schema())
 
 
 def data_files(state: State, name: str, version: int, *, keys: Collection[str] | None = None) -> list[str]:
@@ -223,48 +229,48 @@ def relative_files(table: DeltaTable) -> list[str]:
     return sorted(str(path) for path in table.get_add_actions().column("path").to_pylist())
 
 
-def _write_files(frame: DataFrame, dataset: Dataset, state: State, key: str, sort_by: Sequence[str]) -> list[_DataFile]:
-    """Write the rows under a basename of their own and measure the files that came out."""
-    if set(frame.columns) != set(dataset.names()):
-        raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(dataset.names())}")
+def _write_files(frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str]) -> list[_DataFile]:
+    """Write the rows, laid out as they are, under a basename of their own and measure the files that came out."""
+    schema = _stored_spark_schema(dataset)
+    if set(frame.columns) != set(schema.names):
+        raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(schema.names)}")
     uri = state.location.table_uri(dataset.name)
     basename = f"part-{secrets.token_hex(8)}"
     (
-        frame.to(_spark_schema(dataset))
-        .select("*", bucket_column(key, state.buckets))
-        .repartition(BUCKET)
-        .sortWithinPartitions(BUCKET, key, *sort_by)
+        frame.to(schema)
         .write.mode("append")
-        .partitionBy(BUCKET)
+        .partitionBy(*_partition_by(dataset))
         .options(**_WRITE_OPTIONS)
         .option("mapreduce.output.basename", basename)
         .parquet(uri)
     )
     boundary("table.files_written", dataset.name)
-    reader = frame.sparkSession.read.schema(_spark_schema(dataset, with_bucket=True))
-    written = reader.option("basePath", uri).option("pathGlobFilter", f"{basename}*").parquet(*_literal([uri]))
-    return _measure(written, dataset, key)
+    reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
+    written = reader.option("pathGlobFilter", f"{basename}*").parquet(*_literal([uri]))
+    return _measure(written, dataset, identity)
 
 
-def _measure(frame: DataFrame, dataset: Dataset, key: str) -> list[_DataFile]:
-    """Size, keys and digest of each file of `frame`, in one pass over it."""
+def _measure(frame: DataFrame, dataset: Dataset, identity: Sequence[str]) -> list[_DataFile]:
+    """Size and digest of each file of `frame`, in one pass over it.
+
+    Where rows have an owner the whole row is digested; else what names it.
+    """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
+    owned = bool(_partition_by(dataset))
+    digested = dataset if owned else replace(dataset, columns=tuple(dataset.column(name) for name in identity))
     required = [column.name for column in dataset.columns if column.required]
     rows = frame.select(
-        BUCKET,
-        F.col(key).alias("row_key"),
+        F.col(BUCKET) if owned else F.lit(0).alias(BUCKET),
         F.col("_metadata.file_path").alias("path"),
         F.col("_metadata.file_size").alias("size"),
         F.unix_millis("_metadata.file_modification_time").alias("modified"),
         reduce(or_, (F.col(name).isNull() for name in required), F.lit(False)).alias("has_gap"),
-        *hash_columns(dataset),
+        *hash_columns(digested),
     )
     measured = (
         rows.groupBy(BUCKET, "path", "size", "modified")
         .agg(
-            F.min("row_key").alias("first_key"),
-            F.max("row_key").alias("last_key"),
             F.bool_or("has_gap").alias("has_gap"),
             *digest_sums(),
         )
@@ -274,14 +280,11 @@ def _measure(frame: DataFrame, dataset: Dataset, key: str) -> list[_DataFile]:
         raise ValueError(f"{dataset.name}: null in one of the required columns {required}")
     return [
         _DataFile(
-            # The log names a file relative to its table: the folder of its bucket, and its name.
-            path="/".join(row["path"].split("/")[-2:]),
+            # The log names a file relative to its table: the folder of its bucket, if it has one, and its name.
+            path="/".join(row["path"].split("/")[-1 - owned :]),
             size=row["size"],
             modified=row["modified"],
             bucket=row[BUCKET],
-            key=key,
-            first_key=row["first_key"],
-            last_key=row["last_key"],
             digest=digest_from(row),
         )
         for row in measured
@@ -296,29 +299,28 @@ def _commit(
     mode: Literal["append", "overwrite"],
 ) -> int:
     """Make the files visible in one commit; the version it made."""
-    actions = [_add_action(file) for file in files]
+    actions = [_add_action(file, _partition_by(dataset)) for file in files]
     if table is None:
         create_table_with_add_actions(
             location.table_uri(dataset.name),
             _stored_schema(dataset),
             actions,
-            partition_by=[BUCKET],
+            partition_by=_partition_by(dataset),
             configuration=LOG_SETTINGS,
             storage_options=location.options(),
         )
         return 0
-    table.create_write_transaction(list(actions), mode, _stored_schema(dataset), [BUCKET], commit_properties=NO_RETRY)
+    table.create_write_transaction(
+        list(actions), mode, _stored_schema(dataset), _partition_by(dataset), commit_properties=NO_RETRY
+    )
     return table.version() + 1
 
 
-def _add_action(file: _DataFile) -> AddAction:
-    stats = {
-        "numRecords": file.digest.rows,
-        "minValues": {file.key: file.first_key},
-        "maxValues": {file.key: file.last_key},
-        "nullCount": {file.key: 0},
-    }
-    return AddAction(file.path, file.size, {BUCKET: str(file.bucket)}, file.modified, True, json.dumps(stats))
+def _add_action(file: _DataFile, layout: Sequence[str]) -> AddAction:
+    # Row counts only: delta-rs takes a column without bounds for one whose bounds are null, and prunes its rows away.
+    stats = {"numRecords": file.digest.rows}
+    values = {name: str(file.bucket) for name in layout}
+    return AddAction(file.path, file.size, values, file.modified, True, json.dumps(stats))
 
 
 def _written(dataset: Dataset, pin: TablePin, files: Collection[_DataFile]) -> WrittenTable:
@@ -343,7 +345,8 @@ def _discard(files: Iterable[_DataFile], dataset: Dataset, location: StateLocati
 
 def _existing(location: StateLocation, name: str) -> DeltaTable | None:
     uri, options = location.table_uri(name), location.options()
-    return DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
+    with reading(location):
+        return DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
 
 
 def _bucket_filter(state: State, keys: Collection[str] | None) -> list[tuple[str, str, list[str]]] | None:
@@ -352,21 +355,32 @@ def _bucket_filter(state: State, keys: Collection[str] | None) -> list[tuple[str
     return [(BUCKET, "in", sorted({str(bucket_of(key, state.buckets)) for key in keys}))]
 
 
-def _with_bucket(dataset: Dataset) -> pa.Schema:
-    return dataset.schema().append(pa.field(BUCKET, pa.int32(), nullable=False))
+def _partition_by(dataset: Dataset) -> list[str]:
+    return [BUCKET] if OWNER in dataset.names() else []
+
+
+def _stored_arrow_schema(dataset: Dataset) -> pa.Schema:
+    layout = (pa.field(name, pa.int32(), nullable=False) for name in _partition_by(dataset))
+    return pa.schema([*dataset.schema(), *layout])
 
 
 def _stored_schema(dataset: Dataset) -> Schema:
-    return Schema.from_arrow(_with_bucket(dataset))
+    return Schema.from_arrow(_stored_arrow_schema(dataset))
 
 
-def _spark_schema(dataset: Dataset, *, with_bucket: bool = False) -> StructType:
-    """The schema for Spark, all nullable: that is how rules produce columns; `_measure` checks the required ones."""
+def _stored_spark_schema(dataset: Dataset) -> StructType:
+    return _relaxed(_stored_arrow_schema(dataset))
+
+
+def _relaxed(schema: pa.Schema) -> StructType:
+    """The schema for Spark, all nullable: Spark does not check what a file promises."""
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
     from pyspark.sql.types import StructType  # noqa: PLC0415
 
-    exact = from_arrow_schema(_with_bucket(dataset) if with_bucket else dataset.schema())
-    return StructType.fromJson(json.loads(exact.json().replace('"nullable":false', '"nullable":true')))
+    relaxed = StructType()
+    for field in from_arrow_schema(schema):
+        relaxed = relaxed.add(field.name, field.dataType, nullable=True)
+    return relaxed
 
 
 def _literal(paths: Iterable[str]) -> list[str]:

@@ -1,0 +1,65 @@
+"""Published graphs: the same rows, the same bytes when asked, never half a directory."""
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+import codeanatomy as ca
+from codeanatomy.query.publish import DEFAULT_TABLES, publish
+from tests.repositories import write_repository
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory, spark):
+    root = write_repository(tmp_path_factory.mktemp("published"))
+    ca.build(ca.BuildRequest(root), spark=spark)
+    return root
+
+
+def contents(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+@pytest.mark.parametrize("form", ["parquet", "duckdb"])
+def test_canonical_files_are_the_same_bytes_twice_even_from_another_state(repo, tmp_path, spark, form):
+    spark.conf.set("spark.sql.shuffle.partitions", "5")
+    ca.build(ca.BuildRequest(repo, state=str(tmp_path / "state")), spark=spark)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    publish(ca.open(repo), str(tmp_path / "one"), form, canonical=True)
+    publish(ca.open(repo), str(tmp_path / "two"), form, canonical=True)
+    publish(ca.open(repo, state=str(tmp_path / "state")), str(tmp_path / "three"), form, canonical=True)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert contents(tmp_path / "one").keys() == contents(tmp_path / "three").keys()
+    for name, content in contents(tmp_path / "one").items():
+        if name != "codeanatomy.json":  # names the build
+            assert content == contents(tmp_path / "three")[name], name
+
+
+def test_parquet_and_duckdb_hold_the_rows_of_the_build(repo, tmp_path):
+    graph = ca.open(repo)
+    found = publish(graph, str(tmp_path / "parquet"), "parquet")
+    publish(graph, str(tmp_path / "duckdb"), "duckdb")
+    database = duckdb.connect(str(tmp_path / "duckdb" / "graph.duckdb"), read_only=True)
+    for name in DEFAULT_TABLES:
+        rows = graph.sql(f"SELECT count(*) AS n FROM {name}")["n"].to_pylist()[0]
+        assert rows > 0
+        assert found.tables[name] == rows
+        assert pq.read_metadata(tmp_path / "parquet" / f"{name}.parquet").num_rows == rows
+        assert database.execute(f"SELECT count(*) FROM {name}").fetchone() == (rows,)
+
+
+def test_an_earlier_publication_is_replaced_and_anything_else_is_left_alone(repo, tmp_path):
+    graph = ca.open(repo)
+    publish(graph, str(tmp_path / "out"), "parquet")
+    publish(graph, str(tmp_path / "out"), "parquet", tables=["cpg_edges"])
+    assert contents(tmp_path / "out").keys() == {"cpg_edges.parquet", "codeanatomy.json"}
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ca.InputError, match="not an earlier publication"):
+        publish(graph, str(tmp_path / "mine"), "parquet")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+
+
+def test_an_unknown_dataset_is_refused(repo, tmp_path):
+    with pytest.raises(ca.InputError, match="no dataset is called 'ghosts'"):
+        publish(ca.open(repo), str(tmp_path / "out"), "parquet", tables=["ghosts"])

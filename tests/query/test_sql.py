@@ -1,0 +1,58 @@
+"""SQL over a build: every dataset is there, and nothing else is within reach."""
+
+import pytest
+
+import codeanatomy as ca
+from codeanatomy.query.views import PUBLIC
+from tests.repositories import write_repository
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory, spark):
+    root = write_repository(tmp_path_factory.mktemp("sql"))
+    ca.build(ca.BuildRequest(root), spark=spark)
+    return ca.open(root)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_every_public_dataset_can_be_read_with_its_columns(graph, name):
+    found = graph.sql(f"SELECT * FROM {name}")
+    assert [n for n in found.schema.names if n != "bucket"] == list(PUBLIC[name].names())
+    assert found.num_rows > 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM read_parquet('**/*.parquet')",
+        "SELECT getenv('HOME')",
+        "COPY (SELECT 1) TO '/tmp/codeanatomy-leak.csv'",
+        "ATTACH '/tmp/codeanatomy-leak.db'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "CREATE TABLE t AS SELECT 1",
+        "DROP VIEW cpg_nodes",
+        "DELETE FROM cpg_nodes",
+        "PRAGMA database_list",
+        "SELECT 1; SELECT 2",
+        "",
+        "SELECT * FROM graph",
+        "SELEC",
+        "SELECT nothing FROM cpg_nodes",
+    ],
+)
+def test_a_query_reaches_nothing_but_the_views(graph, query):
+    with pytest.raises(ca.InputError) as caught:
+        graph.sql(query)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_query_after_a_refused_one_still_works(graph):
+    with pytest.raises(ca.InputError):
+        graph.sql("SELECT * FROM nowhere")
+    assert graph.sql("SELECT count(*) AS n FROM cpg_nodes")["n"].to_pylist()[0] > 100

@@ -1,0 +1,66 @@
+"""A state that is not a local directory works by its uri alone, without lease or local file access."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from codeanatomy.store import (
+    State,
+    StateLocation,
+    append_rows,
+    collect_garbage,
+    create_state,
+    hold_lease,
+    latest_build,
+    open_arrow,
+    open_state,
+    pin_latest,
+    publish,
+    read_table,
+    write_table,
+)
+
+from .samples import CONTENTS, IDENTITY, THINGS, build_of, contents, frame_of, rows_of, things
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    """A state whose uri has a scheme, hence remote to the store; delta-rs and Spark know no difference."""
+    location = StateLocation(f"file://{tmp_path}/state", {})
+    assert not location.is_local
+    create_state(location, 4)
+    return open_state(location)
+
+
+def test_build_and_read(spark: SparkSession, state: State) -> None:
+    things_pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    first = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None, identity=IDENTITY).pin
+    contents_pin = append_rows(
+        frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=first, identity=IDENTITY
+    ).pin
+    publish(state, build_of(1, None, {"things": things_pin, "contents": contents_pin}))
+
+    build = latest_build(state)
+    assert build is not None
+    assert rows_of(read_table(spark, state, THINGS, build.tables["things"].version)) == sorted(things(), key=repr)
+    assert pin_latest(spark, state, CONTENTS, known=None, identity=IDENTITY) == build.tables["contents"]
+    assert open_arrow(state, THINGS, build.tables["things"].version, keys=["file3"]).count_rows() >= 4
+
+
+def test_files_of_a_build_under_way_are_not_garbage(spark: SparkSession, state: State, tmp_path: Path) -> None:
+    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    publish(state, build_of(1, None, {"things": pin}))
+    assert not write_table(frame_of(spark, THINGS, things()), THINGS, state, previous=pin).written
+
+    with hold_lease(state.location) as lease:
+        assert collect_garbage(state, lease).files == 0
+        two_days_ago = time.time() - 2 * 86_400
+        for path in (tmp_path / "state" / "tables" / "things").rglob("*.parquet"):
+            os.utime(path, (two_days_ago, two_days_ago))
+        assert collect_garbage(state, lease).files == len(pin.buckets)
+    assert read_table(spark, state, THINGS, pin.version).count() == 40
