@@ -7,18 +7,19 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from codeanatomy.engine.session import open_engine
+from codeanatomy.engine.settings import EngineSettings
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A small local Spark, one per test run."""
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
+    """The engine as builds use it, small and quick to start, one per test run."""
+    settings = EngineSettings(
+        master="local[2]",
+        shuffle_partitions=2,
+        short_run=True,
+        archive=False,
+        preload=("codeanatomy.extract",),
     )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    with open_engine(settings) as session:
+        yield session

@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from codeanatomy.build.request import BuildRequest, BuildResult
-    from codeanatomy.build.run import build
-    from codeanatomy.build.verify import Verification, verify
     from codeanatomy.errors import CodeAnatomyError, InputError, MachineError, StateError
+    from codeanatomy.pipeline.request import BuildRequest, BuildResult
+    from codeanatomy.pipeline.run import build
+    from codeanatomy.pipeline.verify import Verification, verify
     from codeanatomy.query.graph import Graph
     from codeanatomy.query.graph import open_graph as open  # noqa: A004 - `ca.open` reads as it should
 
@@ -36,11 +36,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BuildRequest": "build.request",
-    "BuildResult": "build.request",
-    "build": "build.run",
-    "Verification": "build.verify",
-    "verify": "build.verify",
+    "BuildRequest": "pipeline.request",
+    "BuildResult": "pipeline.request",
+    "build": "pipeline.run",
+    "Verification": "pipeline.verify",
+    "verify": "pipeline.verify",
     "Graph": "query.graph",
     "open": "query.graph",
 }

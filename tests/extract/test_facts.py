@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+from typing import Any
 
 import pytest
 
@@ -253,6 +254,68 @@ def test_calls_and_names_belong_to_the_definition_that_evaluates_them():
         ("h", 0),
         ("j", 0),
     ]
+
+
+def bindings_of(source: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Bindings by scope and name, their target as such a pair too."""
+    facts = facts_of(source)
+    names = [(facts["sym_scopes"][row["scope_no"]]["qualname"], row["name"]) for row in facts["sym_bindings"]]
+    targets = [row["target_no"] for row in facts["sym_bindings"]]
+    return {
+        name: row | {"target": None if target is None else names[target]}
+        for name, row, target in zip(names, facts["sym_bindings"], targets, strict=True)
+    }
+
+
+def test_bindings_resolve_to_the_scope_that_binds():
+    found = bindings_of("x = 1\ndef f(a):\n    def g():\n        nonlocal a\n        a = x, len\n    return g\n")
+    assert {name: row["target"] for name, row in found.items()} == {
+        ("", "f"): ("", "f"),
+        ("", "x"): ("", "x"),
+        ("f", "a"): ("f", "a"),
+        ("f", "g"): ("f", "g"),
+        ("f.g", "a"): ("f", "a"),
+        ("f.g", "len"): None,
+        ("f.g", "x"): ("", "x"),
+    }
+
+
+def test_a_name_that_only_a_function_makes_global_is_the_modules():
+    found = bindings_of("def f():\n    global x\n    x = 1\n")
+    assert found["f", "x"]["target"] == ("", "x")
+    assert (found["f", "x"]["site_kind"], found["f", "x"]["site_count"]) == ("assign", 1)
+    assert (found["", "x"]["site_kind"], found["", "x"]["site_count"]) == ("implicit", 0)
+    assert found["", "x"]["site_bstart"] is None
+
+
+def test_super_means_the_class_it_stands_in():
+    found = bindings_of("class C:\n    def m(self): super().m()\n")
+    assert found["C.m", "__class__"]["target"] == ("C", "__class__")
+    assert found["C", "__class__"]["site_kind"] == "implicit"
+
+
+def test_two_spellings_of_one_name_are_one_binding():
+    found = bindings_of("ﬁ = 1\nfi\nclass C:\n    __x = 1\n    _C__x\n")
+    assert found["", "ﬁ"]["is_referenced"]
+    assert ("", "fi") not in found
+    assert found["C", "__x"]["is_referenced"]
+
+
+def test_annotation_scopes_see_the_names_of_their_class():
+    found = bindings_of("class C:\n    a = 1\n    def m[T: a](self): return a\n")
+    assert found["C.m.T", "a"]["target"] == ("C", "a")
+    assert found["C.m.m", "a"]["target"] is None
+
+
+def test_sites_are_the_first_of_their_kind_and_are_counted():
+    row = bindings_of("for x in y: pass\nx = 1\ndel x\n")["", "x"]
+    assert (row["site_kind"], row["site_bstart"], row["line_start"], row["col_start"], row["site_count"]) == (
+        "for",
+        4,
+        1,
+        4,
+        3,
+    )
 
 
 # -- imports --------------------------------------------------------------------------------------------------------

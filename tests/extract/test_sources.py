@@ -76,6 +76,11 @@ def test_an_empty_content_is_one_scope():
     assert facts["line_starts"] == [0]
 
 
+def test_the_module_is_the_whole_content():
+    source = BOM + b"\n\n  \nx = 1\n\n"
+    assert rows(source, "sym_scopes", "bstart", "bend", "line_start", "line_end") == [(0, len(source), 1, 5)]
+
+
 def test_healthy_parts_of_a_broken_source_are_kept():
     source = "import a\ndef f():\n    return g(1)\nx = = b(c)\ndef h(x): return k(x)\n"
     facts = facts_of(source)
@@ -123,6 +128,8 @@ def test_errors_are_capped():
         b"except: pass",
         b"match x:\n case",
         b"type X =",
+        b"type \\\n = 1\n",
+        b"type = type = type\n",
         b"def f[T = int](): pass\n",
         b"a, = \n",
         b"*\n",

@@ -20,19 +20,23 @@ def contents(directory):
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
-@pytest.mark.parametrize("form", ["parquet", "duckdb"])
-def test_canonical_files_are_the_same_bytes_twice_even_from_another_state(repo, tmp_path, spark, form):
+def test_canonical_files_are_the_same_bytes_twice_even_from_another_state(repo, tmp_path, spark):
     spark.conf.set("spark.sql.shuffle.partitions", "5")
     ca.build(ca.BuildRequest(repo, state=str(tmp_path / "state")), spark=spark)
     spark.conf.set("spark.sql.shuffle.partitions", "2")
-    publish(ca.open(repo), str(tmp_path / "one"), form, canonical=True)
-    publish(ca.open(repo), str(tmp_path / "two"), form, canonical=True)
-    publish(ca.open(repo, state=str(tmp_path / "state")), str(tmp_path / "three"), form, canonical=True)
+    publish(ca.open(repo), str(tmp_path / "one"), "parquet", canonical=True)
+    publish(ca.open(repo), str(tmp_path / "two"), "parquet", canonical=True)
+    publish(ca.open(repo, state=str(tmp_path / "state")), str(tmp_path / "three"), "parquet", canonical=True)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert contents(tmp_path / "one").keys() == contents(tmp_path / "three").keys()
     for name, content in contents(tmp_path / "one").items():
         if name != "codeanatomy.json":  # names the build
             assert content == contents(tmp_path / "three")[name], name
+
+
+def test_duckdb_files_are_never_canonical(repo, tmp_path):
+    with pytest.raises(ca.InputError, match="use --format parquet"):
+        publish(ca.open(repo), str(tmp_path / "out"), "duckdb", canonical=True)
 
 
 def test_parquet_and_duckdb_hold_the_rows_of_the_build(repo, tmp_path):

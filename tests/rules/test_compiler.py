@@ -4,7 +4,7 @@ import pytest
 
 from codeanatomy.catalogue.columns import Dataset, text
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
-from codeanatomy.rules.compiler import compile_rules
+from codeanatomy.rules.compiler import compile_rules, in_waves
 from codeanatomy.rules.definition import RuleError, load_rules, parse_rule
 
 HEADER = "-- output: py_module_index\n"
@@ -76,6 +76,7 @@ def test_the_contract_is_part_of_the_plan_identity():
         (HEADER + BODY.replace("s.root", "s.root, s.size"), "no column size"),
         (HEADER + BODY.replace(", s.root", ""), "required column root is missing"),
         (HEADER + BODY.replace("s.file_id", "s.path AS file_id"), "file_id must be an input's file_id"),
+        (HEADER + BODY.replace("s.root", "s.size AS root"), "column root is bigint, the contract says string"),
         (HEADER + BODY + " UNION ALL " + BODY, "one SELECT"),
         (
             "-- output: cpg_edges\n-- kind: CONTAINS\nSELECT s.file_id, 'x' AS rule_name FROM scan_files AS s",
@@ -89,10 +90,15 @@ def test_a_broken_contract_is_refused(sql, complaint):
         compiled(sql)
 
 
-def test_rules_come_in_an_order_in_which_inputs_are_made_first():
-    order = [r.rule.name for r in compile_rules(load_rules())]
-    assert order.index("tables.rel_name_binding") < order.index("edges.resolves_to")
-    assert order.index("tables.repo_files") < order.index("nodes.file")
+def test_a_dataset_is_made_in_a_later_wave_than_all_that_its_rules_read():
+    made_in = {
+        rules[0].rule.output.name: number
+        for number, wave in enumerate(in_waves(compile_rules(load_rules())))
+        for rules in wave
+    }
+    for rule in compile_rules(load_rules()):
+        assert all(made_in[name] < made_in[rule.rule.output.name] for name in rule.inputs if name in made_in)
+    assert made_in["repo_files"] < made_in["cpg_nodes"]
 
 
 def test_a_circle_of_rules_is_refused():
@@ -105,7 +111,8 @@ def test_a_circle_of_rules_is_refused():
     )
     second = parse_rule(
         "second",
-        "-- output: repo_files\nSELECT m.file_id, m.path, 1 AS size, m.root AS status FROM py_module_index AS m",
+        "-- output: repo_files\n"
+        "SELECT m.file_id, m.path, CAST(1 AS BIGINT) AS size, m.root AS status FROM py_module_index AS m",
     )
     with pytest.raises(RuleError, match="circle"):
         compile_rules([first, second])

@@ -18,8 +18,8 @@ from codeanatomy.cli.terminal import ProgressLine, size, table
 from codeanatomy.errors import InputError
 
 if TYPE_CHECKING:
-    from codeanatomy.build.progress import Listener
-    from codeanatomy.build.request import BuildRequest, BuildResult, Problem
+    from codeanatomy.pipeline.progress import Listener
+    from codeanatomy.pipeline.request import BuildRequest, BuildResult, Problem
     from codeanatomy.query.graph import Graph
     from codeanatomy.store.builds import Build
     from codeanatomy.store.state import State
@@ -29,7 +29,7 @@ SHOWN_PROBLEMS = 5
 
 def build(options: argparse.Namespace) -> int:
     """Bring the graph up to date."""
-    from codeanatomy.build.run import build as run_build
+    from codeanatomy.pipeline.run import build as run_build
 
     with _progress(options) as listener:
         result = run_build(_request(options), listener=listener)
@@ -43,7 +43,7 @@ def build(options: argparse.Namespace) -> int:
 
 def verify(options: argparse.Namespace) -> int:
     """Compare the last build with one from scratch."""
-    from codeanatomy.build.verify import verify as run_verify
+    from codeanatomy.pipeline.verify import verify as run_verify
 
     with _progress(options) as listener:
         found = run_verify(_request(options), listener=listener)
@@ -63,7 +63,7 @@ def verify(options: argparse.Namespace) -> int:
 
 def status(options: argparse.Namespace) -> int:
     """The last build, and whether the tree still looks like it."""
-    from codeanatomy.build.freshness import freshness
+    from codeanatomy.pipeline.freshness import freshness
 
     found = freshness(_request(options))
     if options.json:
@@ -207,7 +207,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def _request(options: argparse.Namespace) -> BuildRequest:
-    from codeanatomy.build.request import BuildRequest
+    from codeanatomy.pipeline.request import BuildRequest
 
     engine: dict[str, Any] = {}
     if "profile" in options:
@@ -251,7 +251,7 @@ def _graph(options: argparse.Namespace) -> Graph:
 
 @contextmanager
 def _progress(options: argparse.Namespace) -> Iterator[Listener]:
-    from codeanatomy.build.progress import Silent
+    from codeanatomy.pipeline.progress import Silent
 
     if options.quiet or not sys.stderr.isatty():
         yield Silent()

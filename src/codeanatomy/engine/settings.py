@@ -36,7 +36,9 @@ HARMLESS = (
     "spark.sql.execution.arrow.",
     "spark.sql.files.",
     "spark.sql.inMemoryColumnarStorage.",
+    "spark.sql.optimizer.",
     "spark.sql.shuffle.",
+    "spark.sql.sources.parallelPartitionDiscovery.",
     "spark.sql.ui.",
     "spark.sql.warehouse.dir",
 )
@@ -68,7 +70,11 @@ class EngineSettings:
             "spark.sql.adaptive.enabled": str(adaptive).lower(),
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(self.profile.arrow_batch_rows),
             "spark.sql.execution.arrow.pyspark.enabled": "true",
+            # Filters inferred from an explode name the whole array, so that all its fields would be read.
+            "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
             "spark.sql.shuffle.partitions": str(self.shuffle_partitions),
+            # Tables are read by file list; looking at each file in a job of its own would take longer than reading.
+            "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
             **{key: value for key, value in self.conf.items() if key.startswith("spark.sql.")},
         }
 

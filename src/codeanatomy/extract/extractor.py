@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 from tree_sitter import Parser
 
+from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.errors import InputError
 from codeanatomy.extract import assignments, definitions, expressions, imports, patterns, statements, type_exprs
 from codeanatomy.extract.columns import FactCells, record_batch
@@ -16,8 +17,11 @@ from codeanatomy.extract.grammar import LANGUAGE
 from codeanatomy.extract.source import Source, Undecodable, read_source
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
-EXTRACTOR_VERSION: Final = "1"
-"""Changes whenever the facts of some content do."""
+_REVISION: Final = 1
+"""To be raised whenever the facts of some content change."""
+
+EXTRACTOR_VERSION: Final = f"{_REVISION}-{hashlib.sha256(str(FACTS.schema()).encode()).hexdigest()[:12]}"
+"""Names the extractor and the shape of its facts; facts of another version are never read."""
 
 _TYPE_AS_NAME: Final = re.compile(rb"type(?=[ \t]*[(\[])")
 
@@ -51,7 +55,7 @@ def extract_batch(content_ids: Sequence[str], sources: Sequence[bytes]) -> pa.Re
 def _extract(source: Source, parser: Parser, cells: FactCells) -> None:
     root = parser.parse(_parseable(source.text)).root_node
     walk = Walk(source.text, cells)
-    walk.open_scope(b"module", NOTHING, b"top", root)
+    walk.open_scope(b"module", NOTHING, b"top", None)
     definitions.docstring(walk, root, NOTHING)
     walk.stack.append(root)
     walk.run(_HANDLERS)

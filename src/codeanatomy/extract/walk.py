@@ -93,9 +93,9 @@ class Walk:
         return self.pool[self.text[start : start + _MAX_TEXT].decode(errors="ignore").encode() + "…".encode()]
 
     def open_scope(
-        self, kind: bytes, parent: int, name: bytes, node: Node, def_no: int = NOTHING, class_name: bytes = b""
+        self, kind: bytes, parent: int, name: bytes, node: Node | None, def_no: int = NOTHING, class_name: bytes = b""
     ) -> int:
-        """Open a scope around `node`, in which the walk is not yet."""
+        """Open a scope around `node`, or around everything; the walk is not yet in it."""
         scope = self.scopes.open(kind, parent, class_name)
         qualname = self.qualify(self._scope_qualnames[parent], name) if scope != MODULE_SCOPE else b""
         self._scope_qualnames.append(qualname)
@@ -110,8 +110,8 @@ class Walk:
                 pool[name],
                 pool[qualname],
                 ordinal,
-                node.start_byte,
-                node.end_byte,
+                node.start_byte if node is not None else 0,
+                node.end_byte if node is not None else len(self.text),
             ]
         )
         return scope

@@ -1,7 +1,7 @@
 """Publish a build for tools that read neither Delta nor nested facts: Parquet files, or one DuckDB database.
 
 Written beside the target and moved there when whole. `canonical` sorts every table by all its columns, so that the same
-graph gives the same bytes.
+graph gives the same bytes (of Parquet; DuckDB gives every file a random identifier).
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def publish(
     on_table: Callable[[str], None] = lambda _: None,
 ) -> Published:
     """Write the datasets to the directory `out`, replacing an earlier publication there."""
+    if canonical and form == "duckdb":
+        raise InputError("a DuckDB file carries a random identifier, so it is never canonical: use --format parquet")
     chosen = [_public(name) for name in tables or DEFAULT_TABLES]
     target = Path(out).absolute()
     if target.exists() and not (target / MANIFEST).is_file() and (not target.is_dir() or any(target.iterdir())):

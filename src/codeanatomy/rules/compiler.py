@@ -21,6 +21,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.lineage import Node
 from sqlglot.lineage import lineage as trace
+from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import build_scope, traverse_scope
 
@@ -49,18 +50,30 @@ class CompiledRule:
 
 
 def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
-    """Compile `rules` and put them in an order in which every input is made before it is read."""
+    """Compile `rules`; refused if they break a contract or read each other in a circle."""
     schema = _schema((*INPUTS, *STORED_TABLES, *VIEWS))
-    compiled = [_compile(rule, schema) for rule in rules]
-    made_by: dict[str, list[str]] = {}
+    compiled = tuple(_compile(rule, schema) for rule in rules)
+    in_waves(compiled)
+    return compiled
+
+
+def in_waves(compiled: Sequence[CompiledRule]) -> tuple[tuple[tuple[CompiledRule, ...], ...], ...]:
+    """Rules grouped by the dataset they make, datasets by when they can be made: a wave needs only earlier ones."""
+    groups: dict[str, list[CompiledRule]] = {}
     for each in compiled:
-        made_by.setdefault(each.rule.output.name, []).append(each.rule.name)
-    graph = {c.rule.name: {maker for i in c.inputs for maker in made_by.get(i, ())} for c in compiled}
+        groups.setdefault(each.rule.output.name, []).append(each)
+    needs = {name: {i for rule in rules for i in rule.inputs if i in groups} for name, rules in groups.items()}
+    sorter = TopologicalSorter(needs)
     try:
-        order = {name: place for place, name in enumerate(TopologicalSorter(graph).static_order())}
+        sorter.prepare()
     except CycleError as error:
         raise RuleError(f"rules read each other in a circle: {' → '.join(error.args[1])}") from error
-    return tuple(sorted(compiled, key=lambda c: order[c.rule.name]))
+    waves = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        waves.append(tuple(tuple(groups[name]) for name in ready))
+        sorter.done(*ready)
+    return tuple(waves)
 
 
 def rules_fingerprint(compiled: Sequence[CompiledRule]) -> str:
@@ -86,6 +99,7 @@ def _compile(rule: Rule, schema: dict[str, object]) -> CompiledRule:
         raise RuleError(f"rule {rule.name}: unknown dataset {sorted(unknown)[0]}")
     columns = tuple(tree.named_selects)
     _check_columns(rule, columns)
+    _check_types(rule, annotate_types(tree, schema=schema, dialect=DIALECT))
     compiled = CompiledRule(rule, tuple(sorted(inputs)), columns, _identity(rule, tree), tree)
     _check_owner(compiled)
     return compiled
@@ -101,6 +115,14 @@ def _check_columns(rule: Rule, columns: tuple[str, ...]) -> None:
         raise RuleError(f"rule {rule.name}: the contract already gives {sorted(twice)[0]}")
     if missing := required - given:
         raise RuleError(f"rule {rule.name}: required column {sorted(missing)[0]} is missing")
+
+
+def _check_types(rule: Rule, tree: exp.Select) -> None:
+    for select in tree.selects:
+        want = _sql_type(rule.output.column(select.alias_or_name).type)
+        got = select.type.sql(dialect=DIALECT).lower() if select.type else "unknown"
+        if got not in (want, "void"):  # void: a null fits everywhere
+            raise RuleError(f"rule {rule.name}: column {select.alias_or_name} is {got}, the contract says {want}")
 
 
 def _check_owner(compiled: CompiledRule) -> None:

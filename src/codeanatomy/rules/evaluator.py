@@ -1,11 +1,11 @@
-"""Evaluate compiled rules on Spark: check each contract against the analysed schema, then offer outputs as frames.
+"""Evaluate compiled rules on Spark: each output as a frame, its schema as Spark analyses it held against the contract.
 
 Nothing is computed here: frames are plans until the store writes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,15 +18,6 @@ from codeanatomy.rules.compiler import CompiledRule
 from codeanatomy.rules.definition import RuleError
 
 
-def check_contracts(spark: SparkSession, compiled: Sequence[CompiledRule], inputs: Iterable[Dataset]) -> None:
-    """Analyse every rule over empty inputs and compare its schema with its contract, before anything runs."""
-    outputs = {c.rule.output.name: c.rule.output for c in compiled}
-    for dataset in (*inputs, *outputs.values()):
-        offer(dataset.name, spark.createDataFrame([], spark_schema(dataset)))
-    for each in compiled:
-        _checked(spark, each)
-
-
 def offer(name: str, frame: DataFrame) -> None:
     """Let rules read `frame` under this dataset name."""
     frame.createOrReplaceTempView(name)
@@ -35,15 +26,6 @@ def offer(name: str, frame: DataFrame) -> None:
 def evaluate(spark: SparkSession, rules: Sequence[CompiledRule]) -> DataFrame:
     """The union of `rules`, which share one output, with every column of it."""
     return reduce(DataFrame.unionByName, (_conformed(_checked(spark, each), each) for each in rules))
-
-
-def by_output(compiled: Sequence[CompiledRule]) -> Mapping[str, tuple[CompiledRule, ...]]:
-    """Rules grouped by the dataset they make, in the order in which datasets can be made."""
-    groups: dict[str, tuple[CompiledRule, ...]] = {}
-    for each in compiled:
-        # A dataset's place is that of its last rule: by then everything its rules read is made.
-        groups[each.rule.output.name] = (*groups.pop(each.rule.output.name, ()), each)
-    return groups
 
 
 def spark_schema(dataset: Dataset) -> StructType:

@@ -1,8 +1,8 @@
 """Tables: Spark writes and reads the data files, the Delta log says which of them make up a version.
 
-Rows that have an owner are laid out in hash buckets of it and replaced whole. A table whose rows have none (`facts`)
-only grows: an append adds files, each with a range of keys; what names a row (`identity`) says all that is in it, so
-that alone is digested.
+Rows that have an owner are laid out in hash buckets of it, written by Spark and replaced whole. A table whose rows have
+none (`facts`) only grows; its rows are nested and written where they are made (`parts`). What names such a row
+(`identity`) says all that is in it, so that alone is digested.
 
 A write puts new files beside the old ones under a name of its own, reads them back once for statistics and digests
 (so that a digest is of what is on disk), and makes them visible by one commit. What dies in between leaves files
@@ -38,6 +38,7 @@ from codeanatomy.store.failures import reading, writing
 from codeanatomy.store.faults import boundary
 from codeanatomy.store.layout import BUCKET, bucket_column, bucket_of
 from codeanatomy.store.location import StateLocation
+from codeanatomy.store.parts import Make, PartWriter
 from codeanatomy.store.state import LOG_SETTINGS, State
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def write_table(
             .repartition(BUCKET)
             .sortWithinPartitions(BUCKET, OWNER, *sort_by)
         )
-        files = _write_files(spread, dataset, state, (OWNER,))
+        files = _write_files(spread, dataset, state)
         buckets = _bucket_digests(files)
         if previous is not None and previous.buckets == buckets:
             _discard(files, dataset, state.location)
@@ -126,14 +127,20 @@ def write_table(
 
 
 def append_rows(
-    frame: DataFrame, dataset: Dataset, state: State, *, base: TablePin | None, identity: Sequence[str]
+    frame: DataFrame,
+    dataset: Dataset,
+    state: State,
+    *,
+    base: TablePin | None,
+    identity: Sequence[str],
+    make: Make = iter,
 ) -> WrittenTable:
-    """Add the rows of `frame` to the table at its latest version, which `base` (from `pin_latest`) describes.
+    """Add the rows that `make` yields for `frame` to the latest version, which `base` (from `pin_latest`) describes.
 
     Without a base the table begins anew: it is not there yet, or it has other columns.
     """
     with writing(state.location):
-        files = _write_files(frame, dataset, state, identity)
+        files = _write_parts(frame, dataset, state, identity, make)
         if base is not None and not files:
             return WrittenTable(dataset.name, base, written=False, files=0, bytes=0)
         table = _existing(state.location, dataset.name)
@@ -164,7 +171,7 @@ def pin_latest(
         return TablePin(version, known.buckets)
     if not files:
         return TablePin(version, {})
-    rows = spark.read.schema(_stored_spark_schema(dataset)).parquet(*_literal(files))
+    rows = spark.read.schema(_relaxed(dataset.schema())).parquet(*_literal(files))
     return TablePin(version, _bucket_digests(_measure(rows, dataset, identity)))
 
 
@@ -229,7 +236,7 @@ def relative_files(table: DeltaTable) -> list[str]:
     return sorted(str(path) for path in table.get_add_actions().column("path").to_pylist())
 
 
-def _write_files(frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str]) -> list[_DataFile]:
+def _write_files(frame: DataFrame, dataset: Dataset, state: State) -> list[_DataFile]:
     """Write the rows, laid out as they are, under a basename of their own and measure the files that came out."""
     schema = _stored_spark_schema(dataset)
     if set(frame.columns) != set(schema.names):
@@ -247,18 +254,31 @@ def _write_files(frame: DataFrame, dataset: Dataset, state: State, identity: Seq
     boundary("table.files_written", dataset.name)
     reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
     written = reader.option("pathGlobFilter", f"{basename}*").parquet(*_literal([uri]))
-    return _measure(written, dataset, identity)
+    return _measure(written, dataset, dataset.names())
 
 
-def _measure(frame: DataFrame, dataset: Dataset, identity: Sequence[str]) -> list[_DataFile]:
-    """Size and digest of each file of `frame`, in one pass over it.
+def _write_parts(
+    frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str], make: Make
+) -> list[_DataFile]:
+    """Have the rows made and written by Spark's Python workers and measure the files they report."""
+    location = state.location
+    uri = location.table_uri(dataset.name)
+    if location.is_local:
+        Path(uri).mkdir(parents=True, exist_ok=True)
+    writer = PartWriter(make, uri, location.options(), dataset.schema())
+    names = [row["file"] for row in frame.mapInArrow(writer, "file string").collect()]
+    boundary("table.files_written", dataset.name)
+    if not names:
+        return []
+    reader = frame.sparkSession.read.schema(_relaxed(dataset.schema()))
+    return _measure(reader.parquet(*_literal(f"{uri}/{name}" for name in names)), dataset, identity)
 
-    Where rows have an owner the whole row is digested; else what names it.
-    """
+
+def _measure(frame: DataFrame, dataset: Dataset, digested: Sequence[str]) -> list[_DataFile]:
+    """Size and digest (of the columns named) of each file of `frame`, in one pass over it."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     owned = bool(_partition_by(dataset))
-    digested = dataset if owned else replace(dataset, columns=tuple(dataset.column(name) for name in identity))
     required = [column.name for column in dataset.columns if column.required]
     rows = frame.select(
         F.col(BUCKET) if owned else F.lit(0).alias(BUCKET),
@@ -266,7 +286,7 @@ def _measure(frame: DataFrame, dataset: Dataset, identity: Sequence[str]) -> lis
         F.col("_metadata.file_size").alias("size"),
         F.unix_millis("_metadata.file_modification_time").alias("modified"),
         reduce(or_, (F.col(name).isNull() for name in required), F.lit(False)).alias("has_gap"),
-        *hash_columns(digested),
+        *hash_columns(replace(dataset, columns=tuple(dataset.column(name) for name in digested))),
     )
     measured = (
         rows.groupBy(BUCKET, "path", "size", "modified")

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codeanatomy.build.inputs import gather
-from codeanatomy.build.request import BuildRequest
-from codeanatomy.build.run import paths_of, plan
 from codeanatomy.errors import InputError
+from codeanatomy.pipeline.inputs import gather
+from codeanatomy.pipeline.request import BuildRequest
+from codeanatomy.pipeline.run import paths_of, plan
 from codeanatomy.repo.diff import FileChanges, diff_files
 from codeanatomy.store.builds import Build, latest_build
 from codeanatomy.store.location import locate_state

@@ -12,10 +12,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from codeanatomy.build.request import Mode
 from codeanatomy.catalogue.tables import STORED_TABLES
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.pipeline.request import Mode
 from codeanatomy.repo.snapshot import Snapshot
 from codeanatomy.rules.compiler import CompiledRule, rules_fingerprint
 from codeanatomy.store.builds import Build

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeanatomy.build.plan import fingerprints
-from codeanatomy.build.request import BuildRequest
 from codeanatomy.engine.places import cache_directory
 from codeanatomy.engine.profiles import profile_named, shuffle_partitions_for
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
+from codeanatomy.pipeline.plan import fingerprints
+from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.repo.config import RepoConfig, read_config
 from codeanatomy.repo.git import head_commit
 from codeanatomy.repo.scan import ScanOptions, scan
@@ -59,7 +59,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         shuffle_partitions=shuffle_partitions_for(
             _ROW_BYTES_PER_SOURCE_BYTE * sum(file.size for file in snapshot.files)
         ),
-        preload=("codeanatomy.extract",),
+        preload=("codeanatomy.extract", "codeanatomy.store.parts"),
         conf=request.spark_conf,
     )
     roots = request.roots or config.roots

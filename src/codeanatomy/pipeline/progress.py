@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from codeanatomy.build.request import Stage
+from codeanatomy.pipeline.request import Stage
 
 
 class Listener(Protocol):

@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from codeanatomy.build.inputs import BuildInputs, gather
-from codeanatomy.build.progress import Listener
-from codeanatomy.build.request import BuildRequest
-from codeanatomy.build.run import build, plan
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
 from codeanatomy.errors import InputError
 from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.pipeline.inputs import BuildInputs, gather
+from codeanatomy.pipeline.progress import Listener
+from codeanatomy.pipeline.request import BuildRequest
+from codeanatomy.pipeline.run import build, plan
 from codeanatomy.store.builds import Build, latest_build
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.state import State, create_state, open_state

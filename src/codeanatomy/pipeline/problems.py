@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow.compute as pc
 
-from codeanatomy.build.inputs import BuildInputs
-from codeanatomy.build.request import Problem
 from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.pipeline.inputs import BuildInputs
+from codeanatomy.pipeline.request import Problem
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import open_arrow
 

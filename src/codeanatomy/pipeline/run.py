@@ -7,21 +7,23 @@ build before this one, whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from codeanatomy.build.inputs import BuildInputs, TreeChangedError, gather
-from codeanatomy.build.plan import Plan, plan_build
-from codeanatomy.build.problems import SYNTAX_ERROR, find_problems
-from codeanatomy.build.progress import Listener, Silent, StageClock
-from codeanatomy.build.request import BuildRequest, BuildResult, Mode, Problem
-from codeanatomy.catalogue.tables import FACTS, INPUTS, REPO_FILES, STORED_TABLES
+from codeanatomy.catalogue.tables import FACTS, REPO_FILES, STORED_TABLES
 from codeanatomy.engine.memory import PeakMemory, peak_memory
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
+from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError, gather
+from codeanatomy.pipeline.plan import Plan, plan_build
+from codeanatomy.pipeline.problems import SYNTAX_ERROR, find_problems
+from codeanatomy.pipeline.progress import Listener, Silent, StageClock
+from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Problem
 from codeanatomy.repo.diff import diff_files
+from codeanatomy.rules.compiler import CompiledRule, in_waves
 from codeanatomy.store.builds import Build, latest_build, new_build_id, publish
 from codeanatomy.store.layout import bucket_count_for
 from codeanatomy.store.lease import hold_lease
@@ -95,27 +97,38 @@ def _engine(settings: EngineSettings, spark: SparkSession | None, clock: StageCl
 def _execute(
     spark: SparkSession, state: State, last: Build | None, inputs: BuildInputs, clock: StageClock, peak: PeakMemory
 ) -> BuildResult:
-    from codeanatomy.build.datasets import offer_inputs  # noqa: PLC0415 - a no-op build never loads Spark
-    from codeanatomy.build.extraction import extract_new_contents  # noqa: PLC0415
-    from codeanatomy.rules.evaluator import by_output, check_contracts, evaluate, offer  # noqa: PLC0415
+    from codeanatomy.pipeline.datasets import offer_inputs  # noqa: PLC0415 - a no-op build never loads Spark
+    from codeanatomy.pipeline.extraction import extract_new_contents  # noqa: PLC0415
+    from codeanatomy.rules.evaluator import evaluate, offer  # noqa: PLC0415
 
-    with clock.stage("check rules"):
-        check_contracts(spark, inputs.rules, INPUTS)
+    pins: dict[str, TablePin] = {}
+    written: dict[str, bool] = {}
     with clock.stage("extract") as stage:
         known = last.tables.get(FACTS.name) if last else None
-        pins = {FACTS.name: extract_new_contents(spark, state, inputs, known, clock.listener, stage)}
-    written = {FACTS.name: stage.rows != 0}
+        pins[FACTS.name] = extract_new_contents(spark, state, inputs, known, clock.listener, stage)
+        written[FACTS.name] = stage.rows != 0
     offer_inputs(spark, inputs, read_table(spark, state, FACTS, pins[FACTS.name].version))
-    for name, rules in by_output(inputs.rules).items():
-        frame = evaluate(spark, rules)
+
+    def make(rules: tuple[CompiledRule, ...]) -> None:
         table = rules[0].rule.output
+        frame = evaluate(spark, rules)
         if table in STORED_TABLES:
-            with clock.stage(name) as stage:
-                previous = last.tables.get(name) if last else None
-                outcome = write_table(frame, table, state, sort_by=_SORT_WITHIN_FILE.get(name, ()), previous=previous)
-                pins[name], written[name], stage.rows = outcome.pin, outcome.written, outcome.pin.rows
-            frame = read_table(spark, state, table, pins[name].version)
-        offer(name, frame)
+            with clock.stage(table.name) as stage:
+                outcome = write_table(
+                    frame,
+                    table,
+                    state,
+                    sort_by=_SORT_WITHIN_FILE.get(table.name, ()),
+                    previous=last.tables.get(table.name) if last else None,
+                )
+                stage.rows = outcome.pin.rows
+            pins[table.name], written[table.name] = outcome.pin, outcome.written
+            frame = read_table(spark, state, table, outcome.pin.version)
+        offer(table.name, frame)
+
+    for wave in in_waves(inputs.rules):
+        with ThreadPoolExecutor(len(wave)) as pool:  # one table's planning hides behind another's work
+            list(pool.map(make, wave))
     problems = find_problems(state, inputs, pins[FACTS.name].version)
     with clock.stage("publish"):
         made = _publish(state, last, inputs, pins, problems, clock, peak)

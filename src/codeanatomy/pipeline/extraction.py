@@ -12,24 +12,23 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from codeanatomy.build.inputs import BuildInputs, TreeChangedError
-from codeanatomy.build.progress import Listener, RunningStage
 from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.engine.progress import stage_progress
 from codeanatomy.extract import EXTRACTOR_VERSION, extract_batch
+from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
+from codeanatomy.pipeline.progress import Listener, RunningStage
 from codeanatomy.repo.scan import read_contents
 from codeanatomy.repo.snapshot import ScannedFile
-from codeanatomy.rules.evaluator import spark_schema
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import TablePin, append_rows, open_arrow, pin_latest
 
 WAVE_BYTES = 128 << 20
 """Source bytes the driver holds at a time."""
 
-TASK_BYTES = 512 << 10
-"""Source bytes per task: small enough that no core waits long for the last one."""
+TASK_BYTES = 2 << 20
+"""Source bytes per task, and so per file of facts: few files to open again, yet no core waits long for the last one."""
 
 IDENTITY = ("content_id", "extractor")
 """What names a row of facts: all else follows from it."""
@@ -58,13 +57,13 @@ def extract_new_contents(
         tasks = min(wave.num_rows, -(-wave.nbytes // TASK_BYTES))
         report = partial(_report, listener, done, wave.num_rows, total)
         with stage_progress(spark, tasks, report):
-            pin = append_rows(_facts_of(spark, wave, tasks), FACTS, state, base=pin, identity=IDENTITY).pin
+            contents = spark.createDataFrame(wave).repartitionByRange(tasks, "content_id")
+            pin = append_rows(contents, FACTS, state, base=pin, identity=IDENTITY, make=_extract).pin
         done += wave.num_rows
     stage.rows = done
     if pin is None:  # a repository without a single readable file still has its tables
-        pin = append_rows(
-            spark.createDataFrame([], spark_schema(FACTS)), FACTS, state, base=None, identity=IDENTITY
-        ).pin
+        nothing = spark.createDataFrame(_SOURCES.empty_table())
+        pin = append_rows(nothing, FACTS, state, base=None, identity=IDENTITY, make=_extract).pin
     return pin
 
 
@@ -91,12 +90,6 @@ def _source_waves(root: Path, files: Sequence[ScannedFile]) -> Iterator[pa.Table
             ids, sources, held = [], [], 0
     if ids:
         yield pa.table([ids, sources], schema=_SOURCES)
-
-
-def _facts_of(spark: SparkSession, wave: pa.Table, tasks: int) -> DataFrame:
-    """The facts of a wave; each task takes a range of contents, so that each file of facts holds a range too."""
-    contents = spark.createDataFrame(wave).repartitionByRange(tasks, "content_id")
-    return contents.mapInArrow(_extract, spark_schema(FACTS))
 
 
 def _extract(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
