@@ -107,6 +107,8 @@ def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
         "spark.local.dir": str(scratch),
         "spark.scheduler.mode": "FAIR",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        # Where in Python a column was made is of no interest here, and asking costs a round trip per column.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         LOG: str(log),

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
 
 from codeanatomy.catalogue.facts import FACT_DATASETS
-from codeanatomy.catalogue.tables import CONTENTS, FACT_OWNER, SCAN_FILES, SCAN_REPO
+from codeanatomy.catalogue.tables import CONTENTS, FACT_OWNER, FACTS, SCAN_FILES, SCAN_REPO
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.repo.modules import module_names
 from codeanatomy.rules.evaluator import offer
+from codeanatomy.store.state import State
+from codeanatomy.store.tables import read_table
 
 
-def offer_inputs(spark: SparkSession, inputs: BuildInputs, facts: DataFrame) -> None:
+def offer_inputs(spark: SparkSession, inputs: BuildInputs, state: State, facts_version: int) -> None:
     """Let rules read the snapshot and the facts under their dataset names."""
     files = spark.createDataFrame(_scan_table(inputs))
-    offer(SCAN_REPO.name, spark.createDataFrame(pa.table([[inputs.repo_id]], schema=SCAN_REPO.schema())))
     offer(SCAN_FILES.name, files)
-    facts = facts.where(F.col("extractor") == EXTRACTOR_VERSION)
-    offer(CONTENTS.name, facts.select(*CONTENTS.names()))
-    owners = F.broadcast(files.select("content_id", *(c.name for c in FACT_OWNER)))
+    offer(SCAN_REPO.name, spark.createDataFrame(pa.table([[inputs.repo_id]], schema=SCAN_REPO.schema())))
+    owner = [column.name for column in FACT_OWNER]
+    owners = F.broadcast(files.select("content_id", *owner))
+
+    def facts(*columns: str) -> DataFrame:
+        # Only the columns asked for: Spark analyses the whole nested schema at every step.
+        narrow = replace(FACTS, columns=tuple(FACTS.column(name) for name in ("extractor", *columns)))
+        rows = read_table(spark, state, narrow, facts_version)
+        return rows.where(F.col("extractor") == EXTRACTOR_VERSION).select(*columns)
+
+    offer(CONTENTS.name, facts(*CONTENTS.names()))
     read = {name for rule in inputs.rules for name in rule.inputs}
     for dataset in (d for d in FACT_DATASETS if d.name in read):
-        rows = facts.select("content_id", F.explode(dataset.name).alias("fact")).join(owners, "content_id")
-        offer(dataset.name, rows.select(*(c.name for c in FACT_OWNER), *(f"fact.{c}" for c in dataset.names())))
+        rows = facts("content_id", dataset.name).select("content_id", F.explode(dataset.name).alias("fact"))
+        offer(dataset.name, rows.join(owners, "content_id").select(*owner, *(f"fact.{c}" for c in dataset.names())))
 
 
 def _scan_table(inputs: BuildInputs) -> pa.Table:

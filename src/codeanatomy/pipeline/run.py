@@ -107,7 +107,7 @@ def _execute(
         known = last.tables.get(FACTS.name) if last else None
         pins[FACTS.name] = extract_new_contents(spark, state, inputs, known, clock.listener, stage)
         written[FACTS.name] = stage.rows != 0
-    offer_inputs(spark, inputs, read_table(spark, state, FACTS, pins[FACTS.name].version))
+    offer_inputs(spark, inputs, state, pins[FACTS.name].version)
 
     def make(rules: tuple[CompiledRule, ...]) -> None:
         table = rules[0].rule.output

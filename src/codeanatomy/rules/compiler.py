@@ -24,6 +24,7 @@ from sqlglot.lineage import lineage as trace
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import build_scope, traverse_scope
+from sqlglot.schema import MappingSchema
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
 from codeanatomy.catalogue.tables import INPUTS, STORED_TABLES, VIEWS
@@ -51,7 +52,7 @@ class CompiledRule:
 
 def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
     """Compile `rules`; refused if they break a contract or read each other in a circle."""
-    schema = _schema((*INPUTS, *STORED_TABLES, *VIEWS))
+    schema = MappingSchema(_schema((*INPUTS, *STORED_TABLES, *VIEWS)), dialect=DIALECT)
     compiled = tuple(_compile(rule, schema) for rule in rules)
     in_waves(compiled)
     return compiled
@@ -81,7 +82,7 @@ def rules_fingerprint(compiled: Sequence[CompiledRule]) -> str:
     return _hash(sorted((c.rule.name, c.identity) for c in compiled))
 
 
-def _compile(rule: Rule, schema: dict[str, object]) -> CompiledRule:
+def _compile(rule: Rule, schema: MappingSchema) -> CompiledRule:
     try:
         parsed = sqlglot.parse_one(rule.sql, dialect=DIALECT)
         tree = qualify(parsed, schema=schema, dialect=DIALECT, validate_qualify_columns=True, quote_identifiers=False)
@@ -95,7 +96,7 @@ def _compile(rule: Rule, schema: dict[str, object]) -> CompiledRule:
         for source in scope.sources.values()
         if isinstance(source, exp.Table)
     }
-    if unknown := inputs - schema.keys():
+    if unknown := inputs - schema.mapping.keys():
         raise RuleError(f"rule {rule.name}: unknown dataset {sorted(unknown)[0]}")
     columns = tuple(tree.named_selects)
     _check_columns(rule, columns)
