@@ -6,13 +6,16 @@ READY := $(VENV)/ready
 REPO ?= .
 ARGS ?=
 
-.PHONY: build test check format docs bench oracle lock java clean
+.PHONY: build test test-slow check format docs bench oracle lock java clean
 
 build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build $(REPO) $(ARGS)
 
 test: check java ## Lint, types, import contracts, then every test
 	$(BIN)/pytest
+
+test-slow: $(READY) java ## The longer proofs: a crash at every write boundary, the class-data archive
+	$(BIN)/pytest -m slow
 
 check: $(READY) ## Lint, format, types, import contracts, generated docs
 	$(BIN)/ruff check .

@@ -70,7 +70,8 @@ def test_a_content_is_parsed_once_whatever_its_path(repo, spark):
     (repo / "broken.py").rename(repo / "still_broken.py")
     result = ca.build(ca.BuildRequest(repo), spark=spark)
     assert {s.name: s.rows for s in result.stages}["extract"] == 0
-    copied = ca.open(repo).sql("SELECT qname FROM cpg_nodes WHERE path = 'copy_of_cart.py' AND subkind = 'class'")
+    classes = "SELECT qname FROM cpg_nodes WHERE node_kind = 'DEF' AND subkind = 'class' AND path = 'copy_of_cart.py'"
+    copied = ca.open(repo).sql(classes)
     assert copied["qname"].to_pylist() == ["copy_of_cart.Cart"]
 
 

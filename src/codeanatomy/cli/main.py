@@ -152,3 +152,7 @@ def _engine_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark option; may be repeated"
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

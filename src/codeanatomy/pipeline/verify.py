@@ -141,7 +141,7 @@ def _compare_facts(inputs: BuildInputs, ours: _Side, theirs: _Side) -> TableComp
 def _row_texts(rows: ds.Scanner) -> pa.Table:
     with duckdb.connect() as connection:
         connection.register("facts", rows)
-        return connection.execute("SELECT content_id, md5(CAST(facts AS VARCHAR)) AS facts FROM facts").to_arrow_table()
+        return connection.sql("SELECT content_id, md5(CAST(facts AS VARCHAR)) AS facts FROM facts").to_arrow_table()
 
 
 def _differences(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -150,8 +150,8 @@ def _differences(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Table]:
         connection.register("ours", left)
         connection.register("theirs", right)
         return (
-            connection.execute("FROM ours EXCEPT ALL FROM theirs ORDER BY ALL").to_arrow_table(),
-            connection.execute("FROM theirs EXCEPT ALL FROM ours ORDER BY ALL").to_arrow_table(),
+            connection.sql("FROM ours EXCEPT ALL FROM theirs ORDER BY ALL").to_arrow_table(),
+            connection.sql("FROM theirs EXCEPT ALL FROM ours ORDER BY ALL").to_arrow_table(),
         )
 
 

@@ -59,6 +59,7 @@ def rollback_build(target: Build, parent: Build, created_at: datetime) -> Build:
         tables=target.tables,
         git_commit=target.git_commit,
         fingerprints=target.fingerprints,
+        figures=target.figures,
         rolled_back_to=target.build_id,
     )
 

@@ -1,0 +1,76 @@
+"""A build killed at any write boundary loses nothing: the next one gives the rows of an undisturbed build."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import codeanatomy as ca
+from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
+from codeanatomy.store.builds import list_builds
+from codeanatomy.store.location import locate_state
+from codeanatomy.store.state import state_exists
+from tests.repositories import write_repository
+
+TABLES = [table.name for table in (FACTS, *STORED_TABLES)]
+BOUNDARIES = [
+    *(f"table.{moment}:{table}" for table in TABLES for moment in ("files_written", "committed")),
+    "build.before_publish",
+    "build.published",
+]
+SAMPLE = {"table.committed:facts", "table.files_written:cpg_nodes", "build.before_publish"}
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "codeanatomy.cli.main", *map(str, arguments)]
+
+
+def digests(result):
+    return {name: table["digest"] for name, table in result.tables.items()}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, spark):
+    """Digests of the first and the second version of a repository, each built without trouble."""
+    root = write_repository(tmp_path_factory.mktemp("undisturbed"))
+    first = ca.build(ca.BuildRequest(root), spark=spark)
+    (root / "shop/prices.py").write_text("def price_of(item):\n    return 2\n")
+    return digests(first), digests(ca.build(ca.BuildRequest(root), spark=spark))
+
+
+@pytest.mark.parametrize(
+    "boundary", [b if b in SAMPLE else pytest.param(b, marks=pytest.mark.slow) for b in BOUNDARIES]
+)
+def test_killed_at(boundary, tmp_path, spark, undisturbed):
+    repo = write_repository(tmp_path / "repo")
+    first = ca.build(ca.BuildRequest(repo), spark=spark)
+    before = ca.open(repo).sql("SELECT * FROM cpg_nodes ORDER BY node_id")
+    (repo / "shop/prices.py").write_text("def price_of(item):\n    return 2\n")
+
+    environment = {**os.environ, "CODEANATOMY_CRASH_AT": boundary}
+    died = subprocess.run(command("build", repo), env=environment, capture_output=True, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+
+    published = [build.build_id for build in list_builds(ca.open(repo).state)]
+    assert len(published) == (2 if boundary == "build.published" else 1)
+    recovered = ca.build(ca.BuildRequest(repo), spark=spark)
+    assert digests(recovered) == undisturbed[1]
+    assert ca.open(repo, build=first.build_id).sql("SELECT * FROM cpg_nodes ORDER BY node_id") == before
+
+
+def test_two_builds_at_once_one_succeeds_and_the_other_exits_4(tmp_path):
+    repo = write_repository(tmp_path / "repo")
+    first = subprocess.Popen(command("build", repo), stderr=subprocess.PIPE)
+    location = locate_state(repo, None, {})
+    deadline = time.monotonic() + 60
+    while not state_exists(location) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    second = subprocess.run(command("build", repo), capture_output=True, text=True, check=False)
+    assert second.returncode == 4
+    assert second.stderr.count("\n") == 1
+    assert f"another build is writing this state (pid {first.pid} on" in second.stderr
+    assert first.wait(120) == 0
+    assert ca.build(ca.BuildRequest(repo)).mode == "noop"
