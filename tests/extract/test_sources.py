@@ -186,3 +186,9 @@ DEEP = 5_000
 )
 def test_no_nesting_is_too_deep(source, dataset, count):
     assert len(facts_of(source + "\n")[dataset]) == count
+
+
+def test_a_statement_glued_to_another_is_an_error():
+    (error,) = facts_of("x = 1\n1glued  # no\n")["parse_errors"]
+    assert (error["message"], error["line_start"], error["col_start"]) == ("missing newline", 2, 1)
+    assert facts_of("a = 1; b = 2  # fine\n")["parse_errors"] == []

@@ -25,29 +25,27 @@ def files_below(root):
 
 
 @pytest.fixture
-def repo(tmp_path):
-    return write_repository(tmp_path / "repo")
+def repo(built):
+    return built
 
 
 def test_a_second_build_of_the_same_tree_writes_nothing(repo, spark):
-    first = ca.build(ca.BuildRequest(repo), spark=spark)
+    first = ca.open(repo).build
     before = files_below(repo)
-    second = ca.build(ca.BuildRequest(repo))  # no session given and none made: Spark refuses a second one
+    second = ca.build(ca.BuildRequest(repo))  # no session is given, and none can be made beside the running one
     assert second.mode == "noop"
     assert second.build_id == first.build_id
-    assert digests(second) == digests(first)
+    assert digests(second) == {name: pin.digest.hash for name, pin in first.tables.items()}
     assert not any(table["written"] for table in second.tables.values())
     assert files_below(repo) == before
 
 
 def test_a_touched_file_is_no_change(repo, spark):
-    ca.build(ca.BuildRequest(repo), spark=spark)
     (repo / "shop/cart.py").touch()
     assert ca.build(ca.BuildRequest(repo)).mode == "noop"
 
 
 def test_a_changed_tree_gives_the_rows_of_a_fresh_build(repo, tmp_path, spark):
-    ca.build(ca.BuildRequest(repo), spark=spark)
     (repo / "shop/prices.py").write_text("def price_of(item, currency='EUR'):\n    return 1\n")
     (repo / "shop/new.py").write_text("from shop import prices\n")
     (repo / "empty.py").unlink()
@@ -65,7 +63,6 @@ def test_a_changed_tree_gives_the_rows_of_a_fresh_build(repo, tmp_path, spark):
 
 
 def test_a_content_is_parsed_once_whatever_its_path(repo, spark):
-    ca.build(ca.BuildRequest(repo), spark=spark)
     shutil.copy(repo / "shop/cart.py", repo / "copy_of_cart.py")
     (repo / "broken.py").rename(repo / "still_broken.py")
     result = ca.build(ca.BuildRequest(repo), spark=spark)
@@ -76,7 +73,7 @@ def test_a_content_is_parsed_once_whatever_its_path(repo, spark):
 
 
 def test_full_asks_for_a_build_and_equal_tables_are_not_written_again(repo, spark):
-    first = ca.build(ca.BuildRequest(repo), spark=spark)
+    first = ca.build(ca.BuildRequest(repo))
     again = ca.build(ca.BuildRequest(repo, full=True), spark=spark)
     assert (again.mode, again.parent_build_id) == ("full", first.build_id)
     assert {name: table["version"] for name, table in again.tables.items()} == {
@@ -89,7 +86,7 @@ def test_full_asks_for_a_build_and_equal_tables_are_not_written_again(repo, spar
 def test_the_same_rows_on_any_number_of_partitions_and_in_any_file_order(
     repo, tmp_path, spark, monkeypatch, partitions
 ):
-    expected = ca.build(ca.BuildRequest(repo, state=str(tmp_path / "a")), spark=spark)
+    expected = ca.build(ca.BuildRequest(repo))
 
     def shuffled_scan(*args, **kwargs):
         snapshot = build_inputs.scan.__wrapped__(*args, **kwargs)
@@ -108,7 +105,8 @@ def test_the_same_rows_on_any_number_of_partitions_and_in_any_file_order(
     assert digests(result) == digests(expected)
 
 
-def test_a_file_that_changes_while_it_is_read_is_scanned_again(repo, spark, monkeypatch):
+def test_a_file_that_changes_while_it_is_read_is_scanned_again(tmp_path, spark, monkeypatch):
+    repo = write_repository(tmp_path)
     original = build_run.gather
     calls = []
 
@@ -127,7 +125,8 @@ def test_a_file_that_changes_while_it_is_read_is_scanned_again(repo, spark, monk
     )
 
 
-def test_a_tree_that_never_rests_is_refused_and_nothing_is_published(repo, spark, monkeypatch):
+def test_a_tree_that_never_rests_is_refused_and_nothing_is_published(tmp_path, spark, monkeypatch):
+    repo = write_repository(tmp_path)
     original = build_run.gather
     calls = []
 
@@ -145,7 +144,6 @@ def test_a_tree_that_never_rests_is_refused_and_nothing_is_published(repo, spark
 
 
 def test_verify_finds_a_sound_build_equal(repo, spark):
-    ca.build(ca.BuildRequest(repo), spark=spark)
     (repo / "empty.py").write_text("x = 1\n")
     ca.build(ca.BuildRequest(repo), spark=spark)
     found = ca.verify(ca.BuildRequest(repo), spark=spark)
@@ -154,7 +152,6 @@ def test_verify_finds_a_sound_build_equal(repo, spark):
 
 
 def test_verify_shows_the_rows_that_differ_and_the_rule_that_made_them(repo, spark):
-    ca.build(ca.BuildRequest(repo), spark=spark)
     state = ca.open(repo).state
     last = latest_build(state)
     edges = read_table(spark, state, CPG_EDGES, last.tables["cpg_edges"].version)
@@ -178,14 +175,12 @@ def test_verify_shows_the_rows_that_differ_and_the_rule_that_made_them(repo, spa
 
 
 def test_verify_wants_a_fresh_build(repo, spark):
-    ca.build(ca.BuildRequest(repo), spark=spark)
     (repo / "empty.py").write_text("x = 1\n")
     with pytest.raises(ca.InputError, match="out of date"):
         ca.verify(ca.BuildRequest(repo), spark=spark)
 
 
 def test_earlier_builds_stay_open_while_later_ones_are_made(repo, spark):
-    ca.build(ca.BuildRequest(repo), spark=spark)
     held = ca.open(repo)
     before = held.sql("SELECT * FROM cpg_nodes ORDER BY node_id")
     for number in range(3):
@@ -197,12 +192,10 @@ def test_earlier_builds_stay_open_while_later_ones_are_made(repo, spark):
 
 
 def test_a_setting_or_rule_change_asks_for_a_build(repo, spark):
-    ca.build(ca.BuildRequest(repo), spark=spark)
     assert ca.build(ca.BuildRequest(repo, roots=("shop",)), spark=spark).mode == "full"
 
 
 def test_a_missing_fingerprint_is_a_full_build(repo, spark):
-    ca.build(ca.BuildRequest(repo), spark=spark)
     state = ca.open(repo).state
     last = latest_build(state)
     forgetful = {k: v for k, v in last.fingerprints.items() if k != "rules"}

@@ -8,10 +8,8 @@ from tests.repositories import SHOP, write_repository
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory, spark):
-    root = write_repository(tmp_path_factory.mktemp("shop"))
-    ca.build(ca.BuildRequest(root), spark=spark)
-    return ca.open(root)
+def shop(built_once):
+    return ca.open(built_once)
 
 
 def rows(graph, query):

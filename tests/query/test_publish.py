@@ -6,14 +6,11 @@ import pytest
 
 import codeanatomy as ca
 from codeanatomy.query.publish import DEFAULT_TABLES, publish
-from tests.repositories import write_repository
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory, spark):
-    root = write_repository(tmp_path_factory.mktemp("published"))
-    ca.build(ca.BuildRequest(root), spark=spark)
-    return root
+def repo(built_once):
+    return built_once
 
 
 def contents(directory):

@@ -4,14 +4,11 @@ import pytest
 
 import codeanatomy as ca
 from codeanatomy.query.views import PUBLIC
-from tests.repositories import write_repository
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory, spark):
-    root = write_repository(tmp_path_factory.mktemp("sql"))
-    ca.build(ca.BuildRequest(root), spark=spark)
-    return ca.open(root)
+def graph(built_once):
+    return ca.open(built_once)
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))

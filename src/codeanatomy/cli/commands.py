@@ -162,7 +162,7 @@ def sql(options: argparse.Namespace) -> int:
     elif options.csv:
         print_csv(answer, sys.stdout)
     else:
-        rows = [tuple(row.values()) for batch in answer for row in batch.to_pylist()]
+        rows = [row for batch in answer for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
         if options.json:
             _print_json({"columns": answer.schema.names, "rows": rows})
         else:
@@ -203,11 +203,13 @@ def doctor(options: argparse.Namespace) -> int:
             print(f"{'✓' if finding.ok else '✗'} {finding.what:8} {finding.found}")
             if finding.todo:
                 print(f"           → {finding.todo}")
-    return 0 if all(finding.ok for finding in findings) else 3
+    wrong = [finding.what for finding in findings if not finding.ok]
+    return 0 if not wrong else 4 if wrong == ["state"] else 3
 
 
 def _request(options: argparse.Namespace) -> BuildRequest:
     from codeanatomy.pipeline.request import BuildRequest
+    from codeanatomy.repo.config import source_root
 
     engine: dict[str, Any] = {}
     if "profile" in options:
@@ -224,7 +226,7 @@ def _request(options: argparse.Namespace) -> BuildRequest:
         repo_id=options.repo_id,
         include=tuple(options.include or ()),
         exclude=tuple(options.exclude or ()),
-        roots=tuple(root.strip("/") for root in options.root or ()),
+        roots=tuple(source_root(root, "--root") for root in options.root or ()),
         max_file_bytes=int(options.max_file_mb * 1_048_576),
         storage_options=_pairs(options.storage_option, "--storage-option"),
         **engine,

@@ -32,6 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has left; nobody needs to hear of it
         return 141
+    except Exception as error:
+        if "--verbose" in (sys.argv if arguments is None else arguments):
+            raise
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        print(f"codeanatomy: failed: {reason} (--verbose shows where; the last build is untouched)", file=sys.stderr)
+        return 3
     return code
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Final
+from unicodedata import unidata_version
 
 import pyarrow as pa
 from tree_sitter import Parser
@@ -21,8 +23,10 @@ from codeanatomy.extract.walk import NOTHING, Handler, Walk
 _REVISION: Final = 1
 """To be raised whenever the facts of some content change."""
 
-EXTRACTOR_VERSION: Final = f"{_REVISION}-{hashlib.sha256(str(FACTS.schema()).encode()).hexdigest()[:12]}"
-"""Names the extractor and the shape of its facts; facts of another version are never read."""
+_MADE_WITH: Final = (version("tree-sitter"), version("tree-sitter-python"), unidata_version, str(FACTS.schema()))
+
+EXTRACTOR_VERSION: Final = f"{_REVISION}-{hashlib.sha256(repr(_MADE_WITH).encode()).hexdigest()[:12]}"
+"""Names the extractor, its parser and the shape of its facts; facts of another version are never read."""
 
 _TYPE_AS_NAME: Final = re.compile(rb"type(?=[ \t]*[(\[])")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Final
 
 from tree_sitter import Node
@@ -82,13 +83,29 @@ def emit_errors(w: Walk, root: Node) -> None:
     found = 0
     while pending and found < _MAX_ERRORS:
         node = pending.pop()
-        if node.is_error or node.is_missing:
-            found += 1
-            what = b"syntax error" if node.is_error else b"missing %b" % node.type.encode()
-            # source, severity, message, span
-            w.errors.fromlist([w.pool[b"tree-sitter"], w.pool[b"error"], w.pool[what], node.start_byte, node.end_byte])
-        else:
-            pending += [child for child in reversed(node.children) if child.has_error]
+        below = [child for child in reversed(node.children) if child.has_error]
+        if node.is_error:
+            what, start, end = b"syntax error", node.start_byte, node.end_byte
+        elif node.is_missing:
+            what, start, end = b"missing %b" % node.type.encode(), node.start_byte, node.end_byte
+        elif below:
+            pending += below
+            continue
+        else:  # what is missing is a token the tree does not show: the end of a line
+            what, start = b"missing newline", _joined_statement(w, node)
+            end = start
+        found += 1
+        # source, severity, message, span
+        w.errors.fromlist([w.pool[b"tree-sitter"], w.pool[b"error"], w.pool[what], start, end])
+
+
+def _joined_statement(w: Walk, block: Node) -> int:
+    """Where a statement of the block follows another on its line, without a semicolon; else the block's start."""
+    for before, after in pairwise(block.named_children):
+        between = w.text[before.end_byte : after.start_byte]
+        if after.type != "comment" and not between.strip(b" \t\f") and b"\n" not in between:
+            return after.start_byte
+    return block.start_byte
 
 
 HANDLERS: Final[Mapping[int, Handler]] = {

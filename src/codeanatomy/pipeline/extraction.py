@@ -21,6 +21,7 @@ from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
 from codeanatomy.pipeline.progress import Listener, RunningStage
 from codeanatomy.repo.scan import read_contents
 from codeanatomy.repo.snapshot import ScannedFile
+from codeanatomy.store.failures import reading
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import TablePin, append_rows, open_arrow, pin_latest
 
@@ -68,10 +69,10 @@ def extract_new_contents(
 
 
 def _contents_with_facts(state: State, pin: TablePin) -> set[str]:
-    facts = open_arrow(state, FACTS, pin.version)
-    return set(
-        facts.to_table(["content_id"], filter=pc.field("extractor") == EXTRACTOR_VERSION)["content_id"].to_pylist()
-    )
+    with reading(state.location):
+        facts = open_arrow(state, FACTS, pin.version)
+        rows = facts.to_table(["content_id"], filter=pc.field("extractor") == EXTRACTOR_VERSION)
+    return set(rows["content_id"].to_pylist())
 
 
 def _source_waves(root: Path, files: Sequence[ScannedFile]) -> Iterator[pa.Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +25,12 @@ from codeanatomy.store.state import State
 
 _ROW_BYTES_PER_SOURCE_BYTE = 40
 
+_SHORT_RUN_BYTES = 2 << 20
+"""Below this, starting fast matters more than running fast."""
+
 
 class TreeChangedError(Exception):
-    """A file changed between the scan and its reading: scan again."""
+    """What was gathered is out of date (a file, or the state itself, changed meanwhile): gather again."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,13 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         raise InputError(f"the state at {location.uri} was made with repo id {state.repo_id!r}, not {repo_id!r}")
     config = read_config(root)
     snapshot = _scan(request, config, repo_id, location)
+    source_bytes = sum(file.size for file in snapshot.files)
     settings = EngineSettings(
         profile=profile_named(request.profile),
         master=request.master,
         remote=request.remote,
-        shuffle_partitions=shuffle_partitions_for(
-            _ROW_BYTES_PER_SOURCE_BYTE * sum(file.size for file in snapshot.files)
-        ),
+        shuffle_partitions=shuffle_partitions_for(_ROW_BYTES_PER_SOURCE_BYTE * source_bytes),
+        short_run=source_bytes < _SHORT_RUN_BYTES,
         preload=("codeanatomy.extract", "codeanatomy.store.parts"),
         conf=request.spark_conf,
     )
@@ -87,11 +91,11 @@ def _scan(request: BuildRequest, config: RepoConfig, repo_id: str, location: Sta
         state_dir=location.local_path if location.is_local else None,
         max_file_bytes=request.max_file_bytes,
     )
-    name = hashlib.sha256(f"{root.resolve()}\0{location.uri}".encode()).hexdigest()[:24]
-    cache = cache_directory() / "scans" / name
+    cache = cache_directory() / "scans" / hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:24]
     known = StatCache.load(cache)
     snapshot = scan(root, options, known)
-    if snapshot.stat_cache.entries != known.entries:
-        cache.parent.mkdir(exist_ok=True)
-        snapshot.stat_cache.save(cache)
+    if snapshot.stat_cache.entries != known.entries or known.has_doubts():
+        with suppress(OSError):  # the next scan reads more files, that is all
+            cache.parent.mkdir(exist_ok=True)
+            snapshot.stat_cache.save(cache)
     return snapshot

@@ -16,6 +16,7 @@ from codeanatomy.catalogue.tables import STORED_TABLES
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.request import Mode
+from codeanatomy.repo.modules import NAMING_REVISION
 from codeanatomy.repo.snapshot import Snapshot
 from codeanatomy.rules.compiler import CompiledRule, rules_fingerprint
 from codeanatomy.store.builds import Build
@@ -38,7 +39,7 @@ def fingerprints(
         "rules": rules_fingerprint(rules),
         "settings": settings.fingerprint(),
         "schema": _hash([(d.name, str(d.schema())) for d in STORED_TABLES]),
-        "modules": _hash([repo_id, *roots]),
+        "modules": _hash([NAMING_REVISION, repo_id, *roots]),
     }
 
 

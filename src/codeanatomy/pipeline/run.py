@@ -65,11 +65,11 @@ def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spar
         return _unchanged(last, inputs, clock, peak)
     with hold_lease(location):
         state = open_state(location) if state_exists(location) else _new_state(inputs)
-        last = latest_build(state)
-        if last and plan(last, inputs, request).mode is Mode.NOOP:  # another process has just built it
-            return _unchanged(last, inputs, clock, peak)
+        latest = latest_build(state)
+        if (latest and latest.build_id) != (last and last.build_id):  # another process was faster
+            raise TreeChangedError(location.uri)
         with _engine(inputs.settings, spark, clock) as session:
-            return _execute(session, state, last, inputs, clock, peak)
+            return _execute(session, state, latest, inputs, clock, peak)
 
 
 def plan(last: Build | None, inputs: BuildInputs, request: BuildRequest) -> Plan:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
 from codeanatomy.errors import InputError
-from codeanatomy.query.sql import SqlSession
+from codeanatomy.query.sql import answer
 from codeanatomy.store.builds import Build, find_build, latest_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state
@@ -37,7 +37,7 @@ class Graph:
 
     def read(self, query: str) -> pa.RecordBatchReader:
         """Answer one SELECT, batch by batch."""
-        return self._session.read(query)
+        return answer(query, self._open_table, self.build.fingerprints["extractor"])
 
     def spark(self, session: SparkSession) -> Mapping[str, DataFrame]:
         """The stored tables of the build as DataFrames of `session`."""
@@ -46,12 +46,8 @@ class Graph:
             for name, table in _STORED.items()
         }
 
-    @cached_property
-    def _session(self) -> SqlSession:
-        return SqlSession(
-            lambda name: open_arrow(self.state, _STORED[name], self.build.tables[name].version),
-            self.build.fingerprints["extractor"],
-        )
+    def _open_table(self, name: str) -> ds.Dataset:
+        return open_arrow(self.state, _STORED[name], self.build.tables[name].version)
 
 
 def open_build(state: State, build: str | None = None) -> Build:

@@ -7,7 +7,6 @@ graph gives the same bytes (of Parquet; DuckDB gives every file a random identif
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +55,8 @@ def publish(
         raise InputError("a DuckDB file carries a random identifier, so it is never canonical: use --format parquet")
     chosen = [_public(name) for name in tables or DEFAULT_TABLES]
     target = Path(out).absolute()
-    if target.exists() and not (target / MANIFEST).is_file() and (not target.is_dir() or any(target.iterdir())):
+    ours = (target / MANIFEST).is_file() and not target.is_symlink()
+    if target.exists() and not ours and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{out} exists and is not an earlier publication: choose another --out or empty it")
     write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[form]
     try:
@@ -68,7 +68,7 @@ def publish(
             published = Published(graph.build.build_id, form, rows)
             (place / MANIFEST).write_text(json.dumps(published.as_json(), indent=1) + "\n", encoding="utf-8")
             if target.exists():
-                shutil.rmtree(target)
+                target.rename(Path(scratch) / "before")
             place.rename(target)
     except (OSError, duckdb.IOException) as error:
         raise MachineError(f"cannot publish to {out}: {error}") from error

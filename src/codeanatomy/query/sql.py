@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from codeanatomy.engine.places import cache_directory
 from codeanatomy.errors import InputError
 from codeanatomy.query.views import PUBLIC, view_of
 
@@ -23,29 +24,43 @@ _LOCKED: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-class SqlSession:
-    """One in-memory connection over one build; views appear when a query names them."""
+def answer(
+    query: str, open_table: Callable[[str], ds.Dataset], extractor: str, rows_per_batch: int = 100_000
+) -> pa.RecordBatchReader:
+    """Answer one SELECT, batch by batch."""
+    return _Session(open_table, extractor).read(query, rows_per_batch)
+
+
+class _Session:
+    """One in-memory connection for one query; views appear when the query names them."""
 
     def __init__(self, open_table: Callable[[str], ds.Dataset], extractor: str) -> None:
         self._open_table = open_table
         self._extractor = extractor
-        self._connection = duckdb.connect(":memory:", config=_LOCKED)
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute("SET lock_configuration = true")
+        # What does not fit into memory would by default be spilled to the current directory.
+        spill = {"temp_directory": str(cache_directory() / "spill")}
+        self._connection = duckdb.connect(":memory:", config=_LOCKED | spill)
         self._offered: set[str] = set()
 
-    def read(self, query: str, rows_per_batch: int = 100_000) -> pa.RecordBatchReader:
-        """Answer one SELECT, batch by batch."""
+    def read(self, query: str, rows_per_batch: int) -> pa.RecordBatchReader:
+        """Lock the connection, then answer."""
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
         with _told_in_one_line():
             statements = self._connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise InputError("sql takes one SELECT statement; the graph is read-only")
-            for name in sorted(self._connection.get_table_names(query)):
+            for name in sorted(name.lower() for name in self._connection.get_table_names(query)):
                 if name not in PUBLIC:
                     raise InputError(f"sql: no dataset is called {name!r}; there are {', '.join(sorted(PUBLIC))}")
                 self._offer(name)
             answer = self._connection.sql(query).to_arrow_reader(rows_per_batch)
-        return pa.RecordBatchReader.from_batches(answer.schema, _batches(answer))
+        return pa.RecordBatchReader.from_batches(answer.schema, self._batches(answer))
+
+    def _batches(self, answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """The answer as it comes; holds on to the session until it is drained."""
+        with _told_in_one_line():
+            yield from answer
 
     def _offer(self, name: str) -> None:
         """Make the dataset `name`, and what it is made from, known to the connection."""
@@ -59,11 +74,6 @@ class SqlSession:
         for needed in view.inputs:
             self._offer(needed)
         self._connection.execute(f"CREATE VIEW {name} AS {view.query.sql(dialect='duckdb', comments=False)}")
-
-
-def _batches(answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    with _told_in_one_line():
-        yield from answer
 
 
 @contextmanager

@@ -65,11 +65,12 @@ def _config(table: object, where: str) -> RepoConfig:
     return RepoConfig(
         tuple(table.get("include", ())),
         tuple(table.get("exclude", ())),
-        tuple(_source_root(text, where) for text in table.get("roots", ())),
+        tuple(source_root(text, where) for text in table.get("roots", ())),
     )
 
 
-def _source_root(text: str, where: str) -> str:
+def source_root(text: str, where: str) -> str:
+    """A source root in its one spelling: relative to the top, which is the empty text."""
     path = PurePosixPath(text)
     if path.is_absolute() or ".." in path.parts:
         raise InputError(f"root '{text}' in {where} leaves the repository; give a directory relative to its top")

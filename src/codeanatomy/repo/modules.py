@@ -18,6 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+NAMING_REVISION = 1
+"""To be raised whenever some path gets another name."""
+
 _SUFFIXES = (".py", ".pyi", ".pyw")
 _INIT_FILES = ("__init__.py", "__init__.pyi")
 _STUBS = "-stubs"

@@ -71,9 +71,14 @@ class StatCache:
         known = self.entries.get(path)
         if known is None or known[0] != stamp:
             return None
-        if max(stamp.mtime_ns, stamp.ctime_ns) >= self.scanned_at_ns - _GRANULARITY_NS:
-            return None
-        return known[1]
+        return None if self._is_racy(stamp) else known[1]
+
+    def has_doubts(self) -> bool:
+        """Whether some file was touched so shortly before the scan that it must be read again every time."""
+        return any(self._is_racy(stamp) for stamp, _ in self.entries.values())
+
+    def _is_racy(self, stamp: Stamp) -> bool:
+        return max(stamp.mtime_ns, stamp.ctime_ns) >= self.scanned_at_ns - _GRANULARITY_NS
 
     def save(self, path: Path) -> None:
         """Replace the file at `path`, atomically."""
@@ -137,5 +142,6 @@ def snapshot_id(files: Iterable[ScannedFile], repo_id: str = "") -> str:
     """The id of a set of files, whatever their order."""
     digest = hashlib.sha256(f"{repo_id}\0".encode())
     for file in sorted(files, key=lambda file: file.path):
-        digest.update(f"{file.path}\0{file.content_id or ''}\0{file.status}\0".encode())
+        known = file.content_id or f"{file.size} {file.detail}"  # of what was not read, all that is known of it
+        digest.update(f"{file.path}\0{file.status}\0{known}\0".encode())
     return digest.hexdigest()

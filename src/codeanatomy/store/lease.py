@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from codeanatomy.errors import StateError
 from codeanatomy.store.failures import writing
 from codeanatomy.store.location import StateLocation
+from codeanatomy.store.state import refuse_links
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,10 @@ def hold_lease(location: StateLocation) -> Iterator[Lease]:
     if not location.is_local:
         yield Lease(location)
         return
+    refuse_links(location)
     with writing(location):
         location.local_path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(location.local_path / "lease", os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(location.local_path / "lease", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

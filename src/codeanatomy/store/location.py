@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
+from codeanatomy.errors import InputError
+
 
 @dataclass(frozen=True)
 class StateLocation:
@@ -55,5 +57,8 @@ class StateLocation:
 
 
 def locate_state(repo: str | Path, state: str | None, storage_options: Mapping[str, str]) -> StateLocation:
-    """Where the state of a repository is: as asked, else inside the repository."""
-    return StateLocation.at(state or Path(repo) / ".codeanatomy", storage_options)
+    """Where the state of a repository is: as asked, else inside the repository, which must not point it elsewhere."""
+    inside = Path(repo) / ".codeanatomy"
+    if state is None and inside.is_symlink():
+        raise InputError(f"{inside} is a link: if it is yours, name the place it leads to with --state")
+    return StateLocation.at(state or inside, storage_options)

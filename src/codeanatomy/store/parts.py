@@ -21,10 +21,11 @@ Make = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class PartWriter:
-    """Makes rows and writes them as one file per task below `uri`; yields the file's name."""
+    """Makes rows and writes them as one file per task into `folder` below `uri`; yields the file's name."""
 
     make: Make
     uri: str
+    folder: str
     options: Mapping[str, str]
     schema: pa.Schema
 
@@ -35,9 +36,9 @@ class PartWriter:
         if first is None:
             return
         name = f"part-{secrets.token_hex(16)}.zstd.parquet"
-        folder = pafs.PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
+        storage = pafs.PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
         with (
-            folder.open_output_stream(name) as sink,
+            storage.open_output_stream(f"{self.folder}/{name}") as sink,
             pq.ParquetWriter(sink, self.schema, compression="zstd") as writer,
         ):
             writer.write_batch(first)

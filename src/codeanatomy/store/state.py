@@ -6,7 +6,9 @@ number of buckets, the repository's id. This module never looks at builds or tab
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -17,6 +19,9 @@ from codeanatomy.store.location import StateLocation
 
 FORMAT_VERSION = 1
 """Of the layout this code writes; a state of a higher one is not touched."""
+
+OWN_FILES = frozenset({"lease", ".gitignore"})
+"""What a state has beside its tables."""
 
 BUILDS = "builds"
 """Name of the table that makes a directory a state."""
@@ -61,8 +66,7 @@ def create_state(location: StateLocation, buckets: int, repo_id: str = "") -> St
         raise StateError(f"there is a state at {location.uri} already")
     with writing(location):
         if location.is_local:
-            location.local_path.mkdir(parents=True, exist_ok=True)
-            (location.local_path / ".gitignore").write_text("*\n")
+            _claim_directory(location.local_path)
         DeltaTable.create(
             location.table_uri(BUILDS),
             BUILDS_SCHEMA,
@@ -79,6 +83,25 @@ def create_state(location: StateLocation, buckets: int, repo_id: str = "") -> St
     return State(location, buckets, repo_id)
 
 
+def _claim_directory(directory: Path) -> None:
+    """Make the directory ours: it must be new, but for the lease that its first writer already holds."""
+    directory.mkdir(parents=True, exist_ok=True)
+    if {entry.name for entry in directory.iterdir()} - OWN_FILES:
+        raise InputError(f"{directory} is not empty and not a state: choose another place with --state")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(directory / ".gitignore", flags, 0o644), "w") as ignore:
+        ignore.write("*\n")
+
+
+def refuse_links(location: StateLocation) -> None:
+    """A repository may ship a state whose parts are links to places that are not its own: never write through one."""
+    if location.is_local:
+        tables = location.local_path / "tables"
+        for part in (*(location.local_path / name for name in OWN_FILES), tables, *sorted(tables.glob("*"))):
+            if part.is_symlink():
+                raise StateError(f"{part} is a link, which no state of ours has: delete {location.uri} and build again")
+
+
 def state_exists(location: StateLocation) -> bool:
     """Whether there is a state here, sound or not."""
     with reading(location):
@@ -93,6 +116,7 @@ def open_state(location: StateLocation) -> State:
         table = DeltaTable(location.table_uri(BUILDS), storage_options=location.options())
         settings = table.metadata().configuration
         version, buckets, repo_id = int(settings[_FORMAT]), int(settings[_BUCKETS]), settings[_REPO_ID]
+    refuse_links(location)
     if version > FORMAT_VERSION:
         raise StateError(
             f"the state at {location.uri} was made by a newer version of codeanatomy "

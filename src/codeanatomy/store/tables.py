@@ -118,7 +118,7 @@ def write_table(
         )
         files = _write_files(spread, dataset, state)
         buckets = _bucket_digests(files)
-        if previous is not None and previous.buckets == buckets:
+        if previous is not None and previous.buckets == buckets and _is_whole(state, dataset.name, previous.version):
             _discard(files, dataset, state.location)
             return WrittenTable(dataset.name, previous, written=False, files=0, bytes=0)
         table = _existing(state.location, dataset.name)
@@ -263,9 +263,7 @@ def _write_parts(
     """Have the rows made and written by Spark's Python workers and measure the files they report."""
     location = state.location
     uri = location.table_uri(dataset.name)
-    if location.is_local:
-        Path(uri).mkdir(parents=True, exist_ok=True)
-    writer = PartWriter(make, uri, location.options(), dataset.schema())
+    writer = PartWriter(make, location.tables_uri, dataset.name, location.options(), dataset.schema())
     names = [row["file"] for row in frame.mapInArrow(writer, "file string").collect()]
     boundary("table.files_written", dataset.name)
     if not names:
@@ -354,6 +352,11 @@ def _bucket_digests(files: Iterable[_DataFile]) -> dict[int, SetDigest]:
     return {
         bucket: total(file.digest for file in group) for bucket, group in groupby(by_bucket, lambda file: file.bucket)
     }
+
+
+def _is_whole(state: State, name: str, version: int) -> bool:
+    """Whether no file of a version was lost; on an object store, that is taken for granted."""
+    return not state.location.is_local or all(Path(file).is_file() for file in data_files(state, name, version))
 
 
 def _discard(files: Iterable[_DataFile], dataset: Dataset, location: StateLocation) -> None:
