@@ -9,7 +9,7 @@ ARGS ?=
 .PHONY: build test test-slow check format docs bench oracle lock java clean
 
 build: $(READY) java ## Build the graph of REPO
-	@$(BIN)/codeanatomy build $(REPO) $(ARGS)
+	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
 
 test: check java ## Lint, types, import contracts, then every test
 	$(BIN)/pytest

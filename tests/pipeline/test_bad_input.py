@@ -131,10 +131,10 @@ def test_an_unreadable_file_is_reported(tmp_path, spark, monkeypatch):
     assert problems(build(tmp_path, spark)) == {"secret.py": "unreadable"}
 
 
-def test_a_full_disk_is_told_as_such_and_the_last_build_survives(tmp_path, spark, monkeypatch):
-    repo = write_repository(tmp_path, {"a.py": "x = 1\n"})
-    first = build(repo, spark)
-    (repo / "a.py").write_text("y = 2\n")
+def test_a_full_disk_is_told_as_such_and_the_last_build_survives(built, spark, monkeypatch):
+    repo = built
+    first = ca.open(repo).build
+    (repo / "empty.py").write_text("y = 2\n")
 
     def no_space(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
@@ -148,9 +148,8 @@ def test_a_full_disk_is_told_as_such_and_the_last_build_survives(tmp_path, spark
 
 
 @pytest.mark.parametrize("damage", ["garbage", "empty", "gone"])
-def test_a_corrupt_state_is_refused_with_what_to_do(tmp_path, spark, damage):
-    repo = write_repository(tmp_path, {"a.py": "x = 1\n"})
-    build(repo, spark)
+def test_a_corrupt_state_is_refused_with_what_to_do(built, damage):
+    repo = built
     log = repo / ".codeanatomy" / "tables" / "builds" / "_delta_log"
     for entry in log.glob("*.json"):
         entry.chmod(stat.S_IRUSR | stat.S_IWUSR)
@@ -182,3 +181,54 @@ def test_another_repo_id_than_the_states_is_refused(tmp_path, spark):
     assert isinstance(ca.open(repo).state, State)
     with pytest.raises(ca.InputError, match="repo id 'one'"):
         ca.build(ca.BuildRequest(repo, repo_id="two"))
+
+
+def test_a_lost_data_file_is_made_anew_by_a_full_build(built, spark):
+    lost = next((built / ".codeanatomy/tables/cpg_nodes").rglob("*.parquet"))
+    lost.unlink()
+    with pytest.raises(ca.CodeAnatomyError):
+        ca.open(built).sql("SELECT * FROM cpg_nodes")
+    again = build(built, spark, full=True)
+    assert ca.open(built).sql("SELECT * FROM cpg_nodes").num_rows == again.tables["cpg_nodes"]["rows"]
+
+
+@pytest.mark.parametrize("part", ["lease", ".gitignore", "tables", "tables/cpg_nodes"])
+def test_a_state_is_never_written_through_a_link(built, tmp_path, part):
+    precious = tmp_path / "precious"
+    precious.write_text("keep me")
+    target = built / ".codeanatomy" / part
+    if target.is_dir():
+        target.rename(tmp_path / "elsewhere")
+        target.symlink_to(tmp_path / "elsewhere")
+    else:
+        target.unlink(missing_ok=True)
+        target.symlink_to(precious)
+    (built / "empty.py").write_text("x = 1\n")
+    with pytest.raises(ca.StateError, match="is a link"):
+        ca.build(ca.BuildRequest(built))
+    assert precious.read_text() == "keep me"
+
+
+def test_a_linked_state_directory_is_refused_unless_named(built, tmp_path):
+    (built / ".codeanatomy").rename(tmp_path / "state")
+    (built / ".codeanatomy").symlink_to(tmp_path / "state")
+    with pytest.raises(ca.InputError, match="is a link"):
+        ca.build(ca.BuildRequest(built))
+    assert ca.build(ca.BuildRequest(built, state=str(tmp_path / "state"))).mode == "noop"
+
+
+def test_a_directory_that_is_not_a_state_is_left_alone(tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / ".gitignore").write_text("*.pyc\n")
+    (tmp_path / "project" / "a.py").write_text("x = 1\n")
+    with pytest.raises(ca.InputError, match="not empty and not a state"):
+        ca.build(ca.BuildRequest(tmp_path / "project", state=str(tmp_path / "project")))
+    assert (tmp_path / "project" / ".gitignore").read_text() == "*.pyc\n"
+
+
+def test_a_file_that_is_too_large_and_changes_its_size_is_a_change(tmp_path, spark):
+    write_repository(tmp_path, {"big.py": b"x = 1\n" * 200_000})
+    first = build(tmp_path, spark, max_file_bytes=1_000)
+    (tmp_path / "big.py").write_bytes(b"x = 1\n" * 300_000)
+    again = build(tmp_path, spark, max_file_bytes=1_000)
+    assert (again.mode, again.snapshot_id != first.snapshot_id) == ("full", True)

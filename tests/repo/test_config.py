@@ -31,7 +31,6 @@ def test_a_project_file_that_says_nothing_to_us_may_be_broken(tmp_path):
         (b"\n\nexclude = x", r"codeanatomy\.toml is not valid TOML: .*line 3"),
         (b'exclude = [\n"caf\xe9"]', r"codeanatomy\.toml is not UTF-8 \(at line 2\)"),
         (b"a = " + b"[" * 100_000, r"codeanatomy\.toml is"),
-        (b'interpreter = "/bin/sh"', r"unknown key 'interpreter' in codeanatomy\.toml; .*only include, exclude, roots"),
         (b'exclude = "a"', r"'exclude' in codeanatomy\.toml must be a list of strings"),
         (b"roots = [1]", r"'roots' in codeanatomy\.toml must be a list of strings"),
         (b'roots = ["a/../../b"]', r"root 'a/\.\./\.\./b' in codeanatomy\.toml leaves the repository"),
@@ -49,9 +48,11 @@ def test_bad_settings_in_the_project_file(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool]\ncodeanatomy = 1\n")
     with pytest.raises(InputError, match=r"\[tool\.codeanatomy\] in pyproject\.toml must be a table"):
         read_config(tmp_path)
-    (tmp_path / "pyproject.toml").write_text("[tool.codeanatomy]\nprofile = 'x'\n")
-    with pytest.raises(InputError, match=r"unknown key 'profile' in \[tool\.codeanatomy\] in pyproject\.toml"):
-        read_config(tmp_path)
+
+
+def test_whatever_else_a_repository_sets_has_no_effect(tmp_path):
+    (tmp_path / "codeanatomy.toml").write_text("interpreter = '/bin/sh'\nprofile = 'x'\nroots = ['lib']\n")
+    assert read_config(tmp_path) == RepoConfig(roots=("lib",))
 
 
 def test_a_linked_file_is_not_followed(tmp_path):

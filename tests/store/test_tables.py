@@ -27,6 +27,7 @@ from codeanatomy.store import (
     open_arrow,
     pin_latest,
     read_table,
+    replace_rows,
     write_table,
 )
 from codeanatomy.store.layout import bucket_column
@@ -193,6 +194,38 @@ def test_any_path_will_do(spark: SparkSession, tmp_path: Path) -> None:
     assert pin_latest(spark, state, CONTENTS, known=None, identity=IDENTITY) == pin
     with hold_lease(state.location) as lease:
         assert collect_garbage(state, lease).files == 0
+
+
+def test_rows_are_replaced_by_the_list_of_their_owners(spark: SparkSession, state: State) -> None:
+    base = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    new = [thing(103), thing(104)]  # of file3 and file4; file5 is rebuilt too, and has no rows any more
+    rebuilt = ["file3", "file4", "file5"]
+    outcome = replace_rows(frame_of(spark, THINGS, new), THINGS, state, owners=rebuilt, base=base)
+
+    expected = [row for row in things() if row["file_id"] not in rebuilt] + new
+    assert rows_of(read_table(spark, state, THINGS, outcome.pin.version)) == sorted(expected, key=repr)
+    assert rows_of(read_table(spark, state, THINGS, base.version)) == sorted(things(), key=repr)
+    whole = write_table(frame_of(spark, THINGS, expected), THINGS, state, previous=outcome.pin)
+    assert not whole.written
+
+
+def test_a_replacement_that_changes_nothing_is_not_written(spark: SparkSession, state: State) -> None:
+    base = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    same = [row for row in things() if row["file_id"] == "file3"]
+    before = files_on_disk(state, "things")
+    outcome = replace_rows(frame_of(spark, THINGS, same), THINGS, state, owners=["file3"], base=base)
+
+    assert (outcome.written, outcome.pin) == (False, base)
+    assert files_on_disk(state, "things") == before
+
+
+def test_a_replacement_starts_from_the_pinned_version(spark: SparkSession, state: State) -> None:
+    base = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    write_table(frame_of(spark, THINGS, things(range(3))), THINGS, state)  # by a run that died before publishing
+    outcome = replace_rows(frame_of(spark, THINGS, []), THINGS, state, owners=["file0"], base=base)
+
+    expected = [row for row in things() if row["file_id"] != "file0"]
+    assert rows_of(read_table(spark, state, THINGS, outcome.pin.version)) == sorted(expected, key=repr)
 
 
 def test_a_filter_on_any_column_finds_its_rows(spark: SparkSession, state: State) -> None:

@@ -19,7 +19,7 @@ class _Kind(StrEnum):
 
 
 class NodeKind(_Kind):
-    """What a node of the graph stands for; the first word of its id."""
+    """What a node of the graph stands for."""
 
     REPO = "REPO", "The repository itself; one node, owned by no file."
     FILE = "FILE", "A file of the snapshot, readable or not."
@@ -44,7 +44,7 @@ class EdgeKind(_Kind):
     HAS_PARAM = "HAS_PARAM", "Definition to parameter."
     ANNOTATED_BY = (
         "ANNOTATED_BY",
-        "Parameter (its annotation), definition (its return annotation) or module/definition (a variable's) to type.",
+        "Parameter, definition (its return) or binding to its annotation; an attribute's comes from what is around it.",
     )
     SCOPE_PARENT = "SCOPE_PARENT", "Scope to the scope around it."
     SCOPE_BINDS = "SCOPE_BINDS", "Scope to a name it binds."

@@ -117,7 +117,7 @@ CPG_NODES = Dataset(
         text("text", "source text: a callee, an annotation, an attribute's base, a return annotation, a default"),
         number("ordinal", "place among its like: redefinition, position of a parameter, dots of an import"),
         flag("is_async", "declared with `async`", required=False),
-        text("flags", "what a binding is: local, global, nonlocal, free, cell, parameter, imported, annotated"),
+        text("flags", "what a binding is besides local, if anything: cell, parameter, imported, annotated, referenced"),
     ),
 )
 

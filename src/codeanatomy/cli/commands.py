@@ -227,7 +227,7 @@ def _request(options: argparse.Namespace) -> BuildRequest:
         include=tuple(options.include or ()),
         exclude=tuple(options.exclude or ()),
         roots=tuple(source_root(root, "--root") for root in options.root or ()),
-        max_file_bytes=int(options.max_file_mb * 1_048_576),
+        max_file_bytes=options.max_file_mb << 20,
         storage_options=_pairs(options.storage_option, "--storage-option"),
         **engine,
     )

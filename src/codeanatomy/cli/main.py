@@ -147,7 +147,7 @@ def _scan_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--include", action="append", metavar="GLOB", help="only files that match; may be repeated")
     command.add_argument("--exclude", action="append", metavar="GLOB", help="no files that match; may be repeated")
     command.add_argument("--root", action="append", metavar="DIR", help="where module names start; may be repeated")
-    command.add_argument("--max-file-mb", type=float, default=10, metavar="MB", help="skip larger files (default: 10)")
+    command.add_argument("--max-file-mb", type=int, default=10, metavar="MB", help="skip larger files (default: 10)")
     command.add_argument("--repo-id", default="", metavar="TEXT", help="tells this repository from others in its ids")
 
 

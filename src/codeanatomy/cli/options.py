@@ -23,9 +23,13 @@ def with_defaults(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> 
     given = parser.parse_args(arguments)
     command = _subparser(parser, given.command)
     known = {action.dest: action for action in command._actions if action.option_strings}
-    values = {**_from_file(given.config, known), **_from_environment(os.environ, known)}
-    command.set_defaults(**values)
-    return parser.parse_args(arguments)
+    from_environment = _from_environment(os.environ, known)
+    from_file = _from_file(given.config or from_environment.get("config"), known)
+    chosen = {**from_file, **from_environment}
+    for option, value in chosen.items():
+        if getattr(given, option) == command.get_default(option):  # not given on the command line
+            setattr(given, option, value)
+    return given
 
 
 def _subparser(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParser:
@@ -52,7 +56,8 @@ def _from_file(path: str | None, known: Mapping[str, argparse.Action]) -> dict[s
         raise InputError(f"cannot read --config {path}: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"--config {path} is not valid TOML: {error}") from error
-    table = content.get("tool", {}).get("codeanatomy", content if "tool" not in content else {})
+    tool = content.get("tool")
+    table = tool.get("codeanatomy", {}) if isinstance(tool, dict) else content
     options = {key.replace("-", "_"): value for key, value in table.items()}
     return {key: _converted(known[key], value, f"{key} in {path}") for key, value in options.items() if key in known}
 

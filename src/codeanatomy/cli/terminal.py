@@ -55,7 +55,7 @@ class ProgressLine:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Rows under their column names, numbers to the right, cut to the terminal's width."""
+    """Rows under their column names, numbers to the right."""
     cells = [[_cell(value) for value in row] for row in rows]
     numeric = [all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(columns))]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]

@@ -1,4 +1,4 @@
-"""Whether the last build still describes the tree, and what changed if not. Writes nothing."""
+"""Whether the last build still describes the tree, and what changed if not. Writes nothing to the state."""
 
 from __future__ import annotations
 

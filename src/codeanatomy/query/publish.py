@@ -25,7 +25,6 @@ from codeanatomy.query.views import PUBLIC
 
 DEFAULT_TABLES = ("cpg_nodes", "cpg_edges", "cpg_props", "repo_files", "parse_errors")
 MANIFEST = "codeanatomy.json"
-ROW_GROUP = 131_072
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def _write_parquet(place: Path, tables: Tables, on_table: Callable[[str], None])
 
 
 def _write_group(writer: pq.ParquetWriter, dataset: Dataset, batch: pa.RecordBatch) -> int:
-    writer.write_batch(batch.cast(dataset.schema()), row_group_size=ROW_GROUP)
+    writer.write_batch(batch.cast(dataset.schema()))
     return int(batch.num_rows)
 
 

@@ -59,7 +59,7 @@ def _config(table: object, where: str) -> RepoConfig:
         raise InputError(f"{where} must be a table with {', '.join(_KEYS)}")
     for key, value in table.items():
         if key not in _KEYS:
-            raise InputError(f"unknown key '{key}' in {where}; a repository may set only {', '.join(_KEYS)}")
+            continue  # an option of whoever runs us, who may name this file with --config
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise InputError(f"'{key}' in {where} must be a list of strings")
     return RepoConfig(

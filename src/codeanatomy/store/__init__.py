@@ -27,6 +27,7 @@ from codeanatomy.store.tables import (
     open_arrow,
     pin_latest,
     read_table,
+    replace_rows,
     write_table,
 )
 
@@ -58,6 +59,7 @@ __all__ = [
     "pin_latest",
     "publish",
     "read_table",
+    "replace_rows",
     "rollback_build",
     "state_exists",
     "total",

@@ -24,7 +24,7 @@ from functools import reduce
 from itertools import groupby
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema
@@ -111,12 +111,7 @@ def write_table(
 ) -> WrittenTable:
     """Replace all rows by those of `frame`, unless they are those of `previous`."""
     with writing(state.location):
-        spread = (
-            frame.select("*", bucket_column(OWNER, state.buckets))
-            .repartition(BUCKET)
-            .sortWithinPartitions(BUCKET, OWNER, *sort_by)
-        )
-        files = _write_files(spread, dataset, state)
+        files = _write_files(_spread(frame, state, sort_by), dataset, state)
         buckets = _bucket_digests(files)
         if previous is not None and previous.buckets == buckets and _is_whole(state, dataset.name, previous.version):
             _discard(files, dataset, state.location)
@@ -124,6 +119,43 @@ def write_table(
         table = _existing(state.location, dataset.name)
         version = _commit(table, files, dataset, state.location, "overwrite")
         return _written(dataset, TablePin(version, buckets), files)
+
+
+def replace_rows(
+    frame: DataFrame,
+    dataset: Dataset,
+    state: State,
+    *,
+    owners: Collection[str],
+    base: TablePin,
+    sort_by: Sequence[str] = (),
+) -> WrittenTable:
+    """Replace the rows of `owners`, and of nobody else, in the version that `base` pins.
+
+    By the list of owners, not by the rows there are: an owner that has none in `frame` loses those it had. Buckets of
+    other owners are not touched, and a bucket that comes out the same is not committed.
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    touched = {bucket_of(owner, state.buckets) for owner in owners}
+    with writing(state.location):
+        table = _existing(state.location, dataset.name)
+        if table is None:
+            raise StateError(f"the state at {state.location.uri} lost table {dataset.name}: delete it and build again")
+        if table.version() != base.version:  # a run died after its commit: what it wrote was never published
+            table.restore(base.version)
+        kept = _read_files(frame.sparkSession, state, dataset, base.version, owners)
+        rows = kept.where(~F.col(OWNER).isin(*owners)).unionByName(frame.where(F.col(OWNER).isin(*owners)))
+        files = _write_files(_spread(rows, state, sort_by), dataset, state)
+        after = _bucket_digests(files)
+        changed = {bucket for bucket in touched if after.get(bucket) != base.buckets.get(bucket)}
+        _discard((file for file in files if file.bucket not in changed), dataset, state.location)
+        if not changed:
+            return WrittenTable(dataset.name, replace(base, version=table.version()), written=False, files=0, bytes=0)
+        added = [file for file in files if file.bucket in changed]
+        version = _commit(table, added, dataset, state.location, "overwrite", changed)
+        others = {bucket: digest for bucket, digest in base.buckets.items() if bucket not in changed}
+        return _written(dataset, TablePin(version, others | _bucket_digests(added)), added)
 
 
 def append_rows(
@@ -184,21 +216,29 @@ def read_table(
     keys: Collection[str] | None = None,
 ) -> DataFrame:
     """The rows of one version, or those of the given owners, read from the buckets that can hold them."""
-    from pyspark.errors import AnalysisException  # noqa: PLC0415
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    frame = _read_files(spark, state, dataset, version, keys)
+    return frame if keys is None else frame.where(F.col(OWNER).isin(*keys))
+
+
+def _read_files(
+    spark: SparkSession, state: State, dataset: Dataset, version: int, keys: Collection[str] | None
+) -> DataFrame:
+    """The rows of one version, or of the buckets that can hold those of the given owners."""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415
 
     files = data_files(state, dataset.name, version, keys=keys)
     schema = _relaxed(dataset.schema())
     if not files:
         return spark.createDataFrame([], schema)
     try:
-        frame = spark.read.schema(schema).parquet(*_literal(files))
+        return spark.read.schema(schema).parquet(*_literal(files))
     except AnalysisException as error:
         raise StateError(
             f"the state at {state.location.uri} is damaged (table {dataset.name} lost a file): "
             "delete it and build again"
         ) from error
-    return frame if keys is None else frame.where(F.col(OWNER).isin(*keys))
 
 
 def open_arrow(state: State, dataset: Dataset, version: int, *, keys: Collection[str] | None = None) -> pads.Dataset:
@@ -234,6 +274,12 @@ def data_files(state: State, name: str, version: int, *, keys: Collection[str] |
 def relative_files(table: DeltaTable) -> list[str]:
     """The files of a table's version, relative to its folder; `file_uris` escapes what a local path may contain."""
     return sorted(str(path) for path in table.get_add_actions().column("path").to_pylist())
+
+
+def _spread(frame: DataFrame, state: State, sort_by: Sequence[str]) -> DataFrame:
+    """The rows laid out for writing: those of one bucket together, those of one owner next to each other."""
+    bucketed = frame.select("*", bucket_column(OWNER, state.buckets)).repartition(BUCKET)
+    return bucketed.sortWithinPartitions(BUCKET, OWNER, *sort_by)
 
 
 def _write_files(frame: DataFrame, dataset: Dataset, state: State) -> list[_DataFile]:
@@ -315,6 +361,7 @@ def _commit(
     dataset: Dataset,
     location: StateLocation,
     mode: Literal["append", "overwrite"],
+    only_buckets: Collection[int] | None = None,
 ) -> int:
     """Make the files visible in one commit; the version it made."""
     actions = [_add_action(file, _partition_by(dataset)) for file in files]
@@ -329,7 +376,12 @@ def _commit(
         )
         return 0
     table.create_write_transaction(
-        list(actions), mode, _stored_schema(dataset), _partition_by(dataset), commit_properties=NO_RETRY
+        list(actions),
+        mode,
+        _stored_schema(dataset),
+        _partition_by(dataset),
+        partition_filters=[(BUCKET, "in", sorted(map(str, only_buckets)))] if only_buckets else None,
+        commit_properties=NO_RETRY,
     )
     return table.version() + 1
 
@@ -396,14 +448,20 @@ def _stored_spark_schema(dataset: Dataset) -> StructType:
 
 
 def _relaxed(schema: pa.Schema) -> StructType:
-    """The schema for Spark, all nullable: Spark does not check what a file promises."""
+    """The schema for Spark, nullable at every depth: Spark does not check what a file promises."""
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
     from pyspark.sql.types import StructType  # noqa: PLC0415
 
-    relaxed = StructType()
-    for field in from_arrow_schema(schema):
-        relaxed = relaxed.add(field.name, field.dataType, nullable=True)
-    return relaxed
+    strict = from_arrow_schema(schema).jsonValue()
+    return StructType.fromJson(_nullable(strict))
+
+
+def _nullable(described: Any) -> Any:
+    """A type as Spark describes it in JSON, with every promise of a value taken back."""
+    if isinstance(described, dict):
+        promises = ("nullable", "containsNull", "valueContainsNull")
+        return {key: True if key in promises else _nullable(value) for key, value in described.items()}
+    return [_nullable(each) for each in described] if isinstance(described, list) else described
 
 
 def _literal(paths: Iterable[str]) -> list[str]:

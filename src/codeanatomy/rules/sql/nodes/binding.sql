@@ -13,13 +13,16 @@ SELECT
   b.col_start,
   b.name,
   b.site_kind AS subkind,
-  concat_ws(
-    ',',
-    CASE WHEN b.is_cell THEN 'cell' END,
-    CASE WHEN b.is_parameter THEN 'parameter' END,
-    CASE WHEN b.is_imported THEN 'imported' END,
-    CASE WHEN b.is_annotated THEN 'annotated' END,
-    CASE WHEN b.is_referenced THEN 'referenced' END
+  nullif(
+    concat_ws(
+      ',',
+      CASE WHEN b.is_cell THEN 'cell' END,
+      CASE WHEN b.is_parameter THEN 'parameter' END,
+      CASE WHEN b.is_imported THEN 'imported' END,
+      CASE WHEN b.is_annotated THEN 'annotated' END,
+      CASE WHEN b.is_referenced THEN 'referenced' END
+    ),
+    ''
   ) AS flags
 FROM sym_bindings AS b
 WHERE b.target_key = b.binding_key
