@@ -63,7 +63,9 @@ def _report(name: str, root: Path) -> str:
         clock = CpuClock()
         result = ca.build(ca.BuildRequest(root, state=state), listener=clock)
         size = sum(file.stat().st_size for file in Path(state).rglob("*.parquet"))
-        lines = ca.open(root, state=state).sql("SELECT sum(line_count) AS n FROM repo_files")["n"].to_pylist()[0]
+        lines = (
+            ca.open(root, state=state).sql("SELECT sum(line_count)::BIGINT AS n FROM repo_files")["n"].to_pylist()[0]
+        )
         noop = _seconds("build", root, state)
         sql = _seconds("sql", root, state, "SELECT count(*) FROM cpg_nodes")
     baseline, extraction = measure(sorted(root.rglob("*.py")))

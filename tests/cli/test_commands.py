@@ -81,6 +81,9 @@ def test_sql_prints_a_table_json_csv_or_writes_arrow(repo, run, tmp_path):
     code, out, _ = run("sql", query, repo, "--json")
     assert json.loads(out)["columns"] == ["name", "line_start"]
     assert ["price_of", 7] in json.loads(out)["rows"]
+    code, out, _ = run("sql", "SELECT sum(line_start) AS n, 1 AS a, 2 AS a FROM CPG_NODES", repo, "--json")
+    assert json.loads(out)["columns"] == ["n", "a", "a"]
+    assert [type(value) for value in json.loads(out)["rows"][0]] == [int, int, int]
     code, out, _ = run("sql", query, repo, "--csv")
     assert "price_of,7" in out.splitlines()
     code, out, _ = run("sql", query, repo, "--arrow", tmp_path / "a.arrow")

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from codeanatomy.cli.terminal import ProgressLine, size, table
@@ -314,7 +315,14 @@ def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
 
 
 def _print_json(value: object) -> None:
-    print(json.dumps(value, default=str))
+    print(json.dumps(value, default=_plain))
+
+
+def _plain(value: object) -> object:
+    """A value JSON has no form for: sums are decimals in DuckDB, everything else is told as text."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return str(value)
 
 
 def _tell(line: str) -> None:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TextIO
 
 _CLEAR_LINE = "\r\033[K"
@@ -57,7 +58,9 @@ class ProgressLine:
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Rows under their column names, numbers to the right."""
     cells = [[_cell(value) for value in row] for row in rows]
-    numeric = [all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(columns))]
+    numeric = [
+        all(isinstance(row[i], int | float | Decimal) or row[i] is None for row in rows) for i in range(len(columns))
+    ]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
 
     def line(values: Sequence[str]) -> str:
