@@ -1,6 +1,8 @@
 """The graph of a small repository: every kind is there, everything hangs together, ids survive edits."""
 
+import polars
 import pytest
+from deltalake import DeltaTable
 
 import codeanatomy as ca
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
@@ -116,3 +118,13 @@ def test_a_line_at_the_top_changes_no_id_that_another_file_can_point_to(shop, tm
     root = write_repository(tmp_path, moved)
     ca.build(ca.BuildRequest(root), spark=spark)
     assert sorted(rows(ca.open(root), pointed_to)) == sorted(rows(shop, pointed_to))
+
+
+def test_polars_and_pandas_read_the_tables_as_they_are(shop):
+    location = shop.state.location
+    nodes = shop.sql("SELECT count(*) AS n FROM cpg_nodes WHERE node_kind = 'DEF'")["n"].to_pylist()[0]
+    by_polars = polars.read_delta(location.table_uri("cpg_nodes"))
+    assert by_polars.filter(polars.col("node_kind") == "DEF").height == nodes
+    by_pandas = DeltaTable(location.table_uri("cpg_nodes")).to_pandas()
+    assert (by_pandas["node_kind"] == "DEF").sum() == nodes
+    assert polars.read_delta(location.table_uri("facts")).height == len(SHOP)

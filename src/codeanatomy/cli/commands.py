@@ -114,14 +114,13 @@ def builds(options: argparse.Namespace) -> int:
 
 def rollback(options: argparse.Namespace) -> int:
     """Make an earlier build the current one again."""
-    from codeanatomy.store.builds import find_build, latest_build, publish, rollback_build
+    from codeanatomy.store.builds import current_build, find_build, publish, rollback_build
     from codeanatomy.store.lease import hold_lease
 
     state = _state(options)
     with hold_lease(state.location):
         target = find_build(state, options.build)
-        current = latest_build(state) or target
-        made = rollback_build(target, current, datetime.now(UTC))
+        made = rollback_build(target, current_build(state), datetime.now(UTC))
         publish(state, made)
     if options.json:
         _print_json(_build_json(made))

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codeanatomy.errors import InputError
 from codeanatomy.pipeline.inputs import gather
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import paths_of, plan
 from codeanatomy.repo.diff import FileChanges, diff_files
-from codeanatomy.store.builds import Build, latest_build
+from codeanatomy.store.builds import Build, current_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import open_state
 
@@ -58,9 +57,7 @@ def freshness(request: BuildRequest) -> Freshness:
     """Compare the tree with the last build."""
     location = locate_state(request.repo, request.state, request.storage_options)
     state = open_state(location)
-    last = latest_build(state)
-    if last is None:
-        raise InputError(f"no build at {location.uri} yet: run `codeanatomy build`")
+    last = current_build(state)
     inputs = gather(request, location, state)
     now = {file.path: file.content_id for file in inputs.snapshot.files}
     reasons = plan(last, inputs, replace(request, full=False)).reasons

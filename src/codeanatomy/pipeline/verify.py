@@ -25,7 +25,7 @@ from codeanatomy.pipeline.inputs import BuildInputs, gather
 from codeanatomy.pipeline.progress import Listener
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import build, plan
-from codeanatomy.store.builds import Build, latest_build
+from codeanatomy.store.builds import Build, current_build
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.state import State, create_state, open_state
 from codeanatomy.store.tables import open_arrow
@@ -104,17 +104,15 @@ def verify(
     began = time.monotonic()
     location = locate_state(request.repo, request.state, request.storage_options)
     state = open_state(location)
-    last = latest_build(state)
-    if last is None:
-        raise InputError(f"no build at {location.uri} yet: run `codeanatomy build`")
+    last = current_build(state)
     inputs = gather(request, location, state)
     if reasons := plan(last, inputs, replace(request, full=False)).reasons:
         raise InputError(f"the last build is out of date ({', '.join(reasons)}): run `codeanatomy build`, then verify")
     with tempfile.TemporaryDirectory(prefix="codeanatomy-verify-") as scratch:
         fresh_state = create_state(StateLocation.at(scratch), state.buckets, state.repo_id)
         build(replace(request, state=scratch, storage_options={}, full=True), listener=listener, spark=spark)
-        fresh = latest_build(fresh_state)
-        if fresh is None or fresh.snapshot_id != last.snapshot_id:
+        fresh = current_build(fresh_state)
+        if fresh.snapshot_id != last.snapshot_id:
             raise InputError("the tree changed while it was verified: run `codeanatomy build`, then verify")
         ours, theirs = _Side(state, last), _Side(fresh_state, fresh)
         tables = {table.name: _compare_table(table, ours, theirs) for table in STORED_TABLES}

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
-from codeanatomy.errors import InputError
 from codeanatomy.query.sql import answer
-from codeanatomy.store.builds import Build, find_build, latest_build
+from codeanatomy.store.builds import Build, current_build, find_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state
 from codeanatomy.store.tables import open_arrow, read_table
@@ -50,14 +49,6 @@ class Graph:
         return open_arrow(self.state, _STORED[name], self.build.tables[name].version)
 
 
-def open_build(state: State, build: str | None = None) -> Build:
-    """The last build of a state, or the one whose id starts with `build`."""
-    found = find_build(state, build) if build else latest_build(state)
-    if found is None:
-        raise InputError(f"no build at {state.location.uri} yet: run `codeanatomy build`")
-    return found
-
-
 def open_graph(
     repo: str | Path = ".",
     *,
@@ -67,4 +58,4 @@ def open_graph(
 ) -> Graph:
     """Open the last build of a repository, or the one whose id starts with `build`."""
     opened = open_state(locate_state(repo, state, storage_options or {}))
-    return Graph(opened, open_build(opened, build))
+    return Graph(opened, find_build(opened, build) if build else current_build(opened))

@@ -88,10 +88,18 @@ def list_builds(state: State) -> list[Build]:
 
 
 def latest_build(state: State) -> Build | None:
-    """The build readers open by default."""
+    """The last build, or None if none was published yet."""
     with reading(state.location):
         rows = _rows(_builds_table(state))
         return _from_row(rows[-1]) if rows else None
+
+
+def current_build(state: State) -> Build:
+    """The build readers open by default; an error if there is none."""
+    build = latest_build(state)
+    if build is None:
+        raise InputError(f"no build at {state.location.uri} yet: run `codeanatomy build`")
+    return build
 
 
 def find_build(state: State, prefix: str) -> Build:
