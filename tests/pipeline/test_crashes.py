@@ -22,7 +22,9 @@ BOUNDARIES = [
     "build.before_publish",
     "build.published",
 ]
-EDITED = "def price_of(item):\n    return 2\n"
+EDITS = {"shop/prices.py": "def price_of(item):\n    return 2\n", "shop/extra.py": "x = 1\n"}
+"""So that every table changes: one that comes out the same is not committed."""
+
 SAMPLE = {"table.committed:facts", "table.files_written:cpg_nodes", "build.before_publish"}
 
 
@@ -38,7 +40,7 @@ def digests(result):
 def undisturbed(tmp_path_factory, built_once, spark):
     """Digests of the second version of the repository, built without trouble."""
     root = shutil.copytree(built_once, tmp_path_factory.mktemp("undisturbed") / "repo")
-    (root / "shop/prices.py").write_text(EDITED)
+    write_repository(root, EDITS)
     return digests(ca.build(ca.BuildRequest(root), spark=spark))
 
 
@@ -49,7 +51,7 @@ def test_killed_at(boundary, built, spark, undisturbed):
     repo = built
     first = ca.open(repo).build
     before = ca.open(repo).sql("SELECT * FROM cpg_nodes ORDER BY node_id")
-    (repo / "shop/prices.py").write_text(EDITED)
+    write_repository(repo, EDITS)
 
     environment = {**os.environ, "CODEANATOMY_CRASH_AT": boundary}
     died = subprocess.run(command("build", repo), env=environment, capture_output=True, check=False)
