@@ -1,10 +1,12 @@
 """The rule framework: contracts are checked, inputs and identity come from the SQL itself."""
 
+from graphlib import TopologicalSorter
+
 import pytest
 
 from codeanatomy.catalogue.columns import Dataset, text
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
-from codeanatomy.rules.compiler import compile_rules, in_waves
+from codeanatomy.rules.compiler import by_output, compile_rules, dependencies, needed_rules
 from codeanatomy.rules.definition import RuleError, load_rules, parse_rule
 
 HEADER = "-- output: py_module_index\n"
@@ -90,15 +92,17 @@ def test_a_broken_contract_is_refused(sql, complaint):
         compiled(sql)
 
 
-def test_a_dataset_is_made_in_a_later_wave_than_all_that_its_rules_read():
-    made_in = {
-        rules[0].rule.output.name: number
-        for number, wave in enumerate(in_waves(compile_rules(load_rules())))
-        for rules in wave
-    }
+def test_a_dataset_is_made_after_all_that_its_rules_read():
+    order = list(TopologicalSorter(dependencies(by_output(compile_rules(load_rules())))).static_order())
     for rule in compile_rules(load_rules()):
-        assert all(made_in[name] < made_in[rule.rule.output.name] for name in rule.inputs if name in made_in)
-    assert made_in["repo_files"] < made_in["cpg_nodes"]
+        assert all(order.index(name) < order.index(rule.rule.output.name) for name in rule.inputs)
+    assert order.index("repo_files") < order.index("cpg_nodes")
+
+
+def test_a_build_evaluates_what_stored_tables_need_and_nothing_else():
+    needed = {rule.rule.output.name for rule in needed_rules(compile_rules(load_rules()))}
+    assert {"cpg_edges", "site_answers", "rel_callsite_qname"} <= needed
+    assert not needed & {"calls", "references", "dim_exported_defs"}
 
 
 def test_a_circle_of_rules_is_refused():

@@ -3,7 +3,7 @@
 import pytest
 
 from codeanatomy.catalogue.tables import INPUTS, STORED_TABLES, VIEWS
-from codeanatomy.rules.compiler import compile_rules, in_waves
+from codeanatomy.rules.compiler import compile_rules
 from codeanatomy.rules.definition import RuleError, load_rules
 from codeanatomy.rules.evaluator import evaluate, offer, spark_schema
 
@@ -15,9 +15,9 @@ def empty_inputs(spark):
 
 
 def test_every_output_has_exactly_the_columns_of_its_dataset(spark, empty_inputs):
-    for rules in (group for wave in in_waves(compile_rules(load_rules())) for group in wave):
-        frame = evaluate(spark, rules)
-        expected = {f.name: f.dataType for f in spark_schema(rules[0].rule.output)}
+    for rule in compile_rules(load_rules()):
+        frame = evaluate(spark, [rule])
+        expected = {f.name: f.dataType for f in spark_schema(rule.rule.output)}
         assert {f.name: f.dataType for f in frame.schema} == expected
 
 

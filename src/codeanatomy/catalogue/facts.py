@@ -16,7 +16,7 @@ Spans are UTF-8 byte offsets into the decoded text, end-exclusive; for a UTF-8 f
 
 from __future__ import annotations
 
-from codeanatomy.catalogue.columns import Dataset, flag, lines, number, span, text, texts
+from codeanatomy.catalogue.columns import Column, Dataset, flag, lines, number, span, text, texts
 
 _SCOPE = number("scope_no", "scope in which it is evaluated", required=True)
 _DEF = (
@@ -24,6 +24,12 @@ _DEF = (
     text("def_key", "key of that definition"),
 )
 _OF_DEF = text("def_key", "key of that definition", required=True)
+_CALLER = text("caller_key", "key of the innermost enclosing function or lambda; null when the module's code runs it")
+
+
+def _ask(what: str, prefix: str = "") -> Column:
+    return number(f"{prefix}ask_no", f"question of `asks` that says what {what}; null if this content cannot tell")
+
 
 CST_DEFS = Dataset(
     "cst_defs",
@@ -50,6 +56,7 @@ CST_DEFS = Dataset(
         flag("is_async", "declared with `async`"),
         flag("is_generator", "its own body yields"),
         *span("the docstring literal", prefix="doc_", required=False),
+        _ask("a method overrides", "overrides_"),
     ),
 )
 
@@ -82,6 +89,7 @@ CST_DECORATORS = Dataset(
         *span("the decorator expression, without `@`"),
         text("text", "its source text", required=True),
         text("dotted", "dotted name of the expression, or of what it calls; null if it is neither"),
+        _ask("the expression is, or of what it calls,"),
     ),
 )
 
@@ -96,6 +104,7 @@ CST_BASES = Dataset(
         *span("the expression, without keyword or stars"),
         text("text", "source text of the argument, keyword or stars included", required=True),
         text("dotted", "dotted name of the expression, subscripts dropped (`Generic[T]` is `Generic`)"),
+        _ask("it is"),
     ),
 )
 
@@ -105,6 +114,7 @@ CST_CALLSITES = Dataset(
     (
         number("call_no", "ordinal of this call", required=True),
         *_DEF,
+        _CALLER,
         _SCOPE,
         *span("the call"),
         *lines(),
@@ -117,6 +127,22 @@ CST_CALLSITES = Dataset(
         texts("keywords", "keyword argument names, in order"),
         flag("has_star", "has a `*` argument"),
         flag("has_double_star", "has a `**` argument"),
+        _ask("is called"),
+    ),
+)
+
+CST_IMPLICIT_CALLS = Dataset(
+    "cst_implicit_calls",
+    "Calls that statements make without being written as calls.",
+    (
+        number("implicit_no", "ordinal of this call", required=True),
+        *_DEF,
+        _CALLER,
+        _SCOPE,
+        text("kind", "decorator, with (enters and leaves) or for (iterates)", required=True),
+        *span("the expression whose value is used"),
+        *lines(),
+        _ask("is called"),
     ),
 )
 
@@ -126,6 +152,7 @@ CST_NAME_REFS = Dataset(
     (
         number("ref_no", "ordinal of this reference", required=True),
         *_DEF,
+        _CALLER,
         _SCOPE,
         text("name", "the name, or the attribute's own name", required=True),
         text("ctx", "load, store or del", required=True),
@@ -136,6 +163,8 @@ CST_NAME_REFS = Dataset(
         *span("the whole expression, base included"),
         *span("the name itself", prefix="name_"),
         *lines(),
+        number("type_no", "annotation it is part of"),
+        _ask("it refers to"),
     ),
 )
 
@@ -159,6 +188,8 @@ CST_IMPORTS = Dataset(
         flag("in_type_checking", "under `if TYPE_CHECKING:`"),
         flag("in_function", "inside a function"),
         flag("in_try", "in the body or a handler of a `try`"),
+        _ask("module it imports, or imports from,", "module_"),
+        _ask("it binds"),
     ),
 )
 
@@ -178,6 +209,7 @@ CST_TYPE_EXPRS = Dataset(
         *span("the annotation"),
         *lines(),
         text("text", "its source text", required=True),
+        _ask("class it names in quotes,"),
     ),
 )
 
@@ -269,6 +301,40 @@ SYM_BINDINGS = Dataset(
     ),
 )
 
+SYM_VALUES = Dataset(
+    "sym_values",
+    "What modules and classes hold under which name, and what functions give: the part of a content others can see.",
+    (
+        number("def_no", "class or function it belongs to; null for the module"),
+        text("def_key", "key of that definition"),
+        text("qualname", "qualified name of that definition"),
+        text(
+            "slot",
+            "global (a name of the module), member (of a class), attribute (of its instances), setter (of a property), "
+            "returns, yields or return_type (of a function), class (that there is one), base or metaclass (of a "
+            "class), star (a star import)",
+            required=True,
+        ),
+        text(
+            "name", "the name; for a base or a star import, its place; empty for what a function gives", required=True
+        ),
+        text("binding_key", "key of the binding, if it is a name that a scope binds"),
+        text("value", "what it can hold, in the language of `asks`; null when this content cannot tell"),
+        text("kind", "function, method, class, lambda, type_alias, import, variable, or mixed when it can be several"),
+        text("shape", "hash of signature, decorators, bases, members or annotation; null for what has none"),
+        number("stars_before", "of a name of the module, star imports before its last binding", required=True),
+    ),
+)
+
+ASKS = Dataset(
+    "asks",
+    "Distinct questions of a content: what its calls, names, bases and imports mean.",
+    (
+        number("ask_no", "ordinal of this question", required=True),
+        text("question", "alternatives made of a root and steps; docs/resolution.md has the language", required=True),
+    ),
+)
+
 DOCSTRINGS = Dataset(
     "docstrings",
     "Docstrings of the module, classes and functions.",
@@ -313,12 +379,15 @@ FACT_DATASETS: tuple[Dataset, ...] = (
     CST_DECORATORS,
     CST_BASES,
     CST_CALLSITES,
+    CST_IMPLICIT_CALLS,
     CST_NAME_REFS,
     CST_IMPORTS,
     CST_TYPE_EXPRS,
     CST_ASSIGNS,
     SYM_SCOPES,
     SYM_BINDINGS,
+    SYM_VALUES,
+    ASKS,
     DOCSTRINGS,
     ALL_NAMES,
     PARSE_ERRORS,

@@ -32,6 +32,7 @@ class NodeKind(_Kind):
     TYPE_EXPR = "TYPE_EXPR", "An annotation."
     SCOPE = "SCOPE", "A scope, as the language defines it."
     BINDING = "BINDING", "A name that a scope binds."
+    QNAME = "QNAME", "A dotted name without a definition here: a builtin, an external or absent name, a bare package."
 
 
 class EdgeKind(_Kind):
@@ -49,3 +50,17 @@ class EdgeKind(_Kind):
     SCOPE_PARENT = "SCOPE_PARENT", "Scope to the scope around it."
     SCOPE_BINDS = "SCOPE_BINDS", "Scope to a name it binds."
     RESOLVES_TO = "RESOLVES_TO", "Name reference to the binding it means."
+    IMPORTS = "IMPORTS", "Module to a module it imports or imports from."
+    IMPORT_BINDS = "IMPORT_BINDS", "Import to the definition, module, variable or name that it binds."
+    REFERENCES = "REFERENCES", "Name reference to the definition, module, variable or name it refers to, in any file."
+    READS = "READS", "Function or module to a variable of a module or class that its code reads."
+    WRITES = "WRITES", "Function or module to a variable of a module or class that its code assigns."
+    CALLS = (
+        "CALLS",
+        "Call (or the decorator, `with`, `for` or property that makes it) to the definition or name it can run.",
+    )
+    CALLS_DEF = "CALLS_DEF", "Function or module to a definition it can run: the call graph, one edge per pair."
+    INHERITS = "INHERITS", "Class to a base."
+    OVERRIDES = "OVERRIDES", "Method to the method of a base that it hides."
+    DECORATED_BY = "DECORATED_BY", "Definition to what decorates it."
+    TYPE_REFERS_TO = "TYPE_REFERS_TO", "Annotation to what it names."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from codeanatomy.catalogue.columns import Column, Dataset, flag, long, number, real, span, text
+from codeanatomy.catalogue.columns import Column, Dataset, flag, long, number, real, span, text, texts
 from codeanatomy.catalogue.facts import FACT_DATASETS
 
 _OWNER = text("file_id", "owner: the file this row belongs to", required=True)
@@ -83,18 +83,265 @@ PY_MODULE_INDEX = Dataset(
     ),
 )
 
-REL_NAME_BINDING = Dataset(
-    "rel_name_binding",
-    "Which binding of its own file each plain name means, by Python's scope rules.",
+ANSWERS = Dataset(
+    "answers",
+    "What each question of a file means in the repository: one row per question and candidate.",
     (
         _OWNER,
         text("path", "path of the owner", required=True),
-        text("site_id", "node id of the reference", required=True),
-        text("target_id", "node id of the binding", required=True),
-        *span("the reference"),
-        text("resolution_method", "how the target was found", required=True),
-        real("confidence", "1.0: the language defines it", required=True),
-        text("rule_name", "rule that made the row", required=True),
+        number("ask_no", "question, as `asks` numbers it", required=True),
+        text("question", "its text", required=True),
+        number("candidate", "place of this candidate, from 0, in a total order", required=True),
+        text(
+            "status",
+            "internal (it is in the repository), external (it is not), absent (it should be, and is not), "
+            "unknown (no candidate: the row keeps the trail)",
+            required=True,
+        ),
+        text(
+            "kind",
+            "function, class, module, property, descriptor (a property seen from its class), variable, instance, name "
+            "or builtin",
+        ),
+        text("target_id", "node id of the candidate; of an instance, that of its class"),
+        text("target_name", "dotted name of a candidate that is not in the repository"),
+        flag("is_named", "it is what the expression names, not merely what a variable holds"),
+        text("call_id", "node id of what runs when it is called: itself, `__init__` of a class, `__call__`"),
+        text("set_id", "node id of what runs when a property is assigned to"),
+        text(
+            "resolution_method",
+            "what it took: scope, builtin, import, star_import, mro, assignment, returns or annotation",
+        ),
+        real("confidence", "how sure it is", required=True),
+        number("named_count", "candidates that are named", required=True),
+        number("call_count", "candidates that can be called", required=True),
+        text("outcome", "hash of all candidates of the question", required=True),
+        texts("trail", "names of the modules that were looked at, present or absent, in order"),
+    ),
+)
+
+_CODE = text("code_id", "node id of the function or module whose code the site is part of", required=True)
+_AMBIGUITY = text("ambiguity_group_id", "shared by the candidates of one site; null when there is one candidate")
+
+
+def _relation(name: str, doc: str, *more: Column) -> Dataset:
+    """A dataset of sites and what they mean."""
+    return Dataset(
+        name,
+        doc,
+        (
+            _OWNER,
+            text("path", "path of the owner", required=True),
+            text("site_id", "node id of the site", required=True),
+            text("target_id", "node id of the target", required=True),
+            *span("the site"),
+            number("line", "line of the site"),
+            *more,
+            text("resolution_method", "how the target was found", required=True),
+            real("confidence", "how sure that is", required=True),
+            real("score", "confidence, shared among the candidates", required=True),
+            number("candidate_count", "targets of this site", required=True),
+            _AMBIGUITY,
+            text("rule_name", "rule that made the row", required=True),
+            number("rule_priority", "1 for what is written in the source, then 2, …", required=True),
+        ),
+    )
+
+
+ASKING_SITES = Dataset(
+    "asking_sites",
+    "Every place that asks a question: calls, names, imports, bases, decorators, annotations.",
+    (
+        _OWNER,
+        text("path", "path of the owner", required=True),
+        text(
+            "role",
+            "call, implicit_call, name, import, import_module, base, decorator, override or quoted_type",
+            required=True,
+        ),
+        text("site_id", "node id of the site", required=True),
+        number("ask_no", "its question", required=True),
+        *span("the site"),
+        number("line", "line of the site"),
+        text("code_id", "node id of the function or module whose code the site is part of"),
+        text("ctx", "of a name, load, store or del, `attribute_` before it for an attribute; of an import, its kind"),
+        number("place", "of a base or decorator, its position; of a name, the annotation it is part of"),
+    ),
+)
+
+SITE_ANSWERS = Dataset(
+    "site_answers",
+    "Every site with every answer to its question; relations and edges are made from this.",
+    (
+        *(ASKING_SITES.column(name) for name in ("file_id", "path", "role", "site_id", "ask_no", "bstart", "bend")),
+        *(ASKING_SITES.column(name) for name in ("line", "code_id", "ctx", "place")),
+        *(ANSWERS.column(name) for name in ("status", "kind", "target_id", "is_named", "call_id", "set_id")),
+        *(ANSWERS.column(name) for name in ("resolution_method", "confidence", "named_count", "call_count")),
+    ),
+)
+
+REL_NAME_BINDING = _relation(
+    "rel_name_binding", "Which binding of its own file each plain name means, by Python's scope rules."
+)
+
+REL_CALLSITE_QNAME = _relation(
+    "rel_callsite_qname",
+    "What each call can run: written calls, and those that decorators, `with`, `for` and properties make.",
+    _CODE,
+    text("status", "internal, external or absent", required=True),
+    text("kind", "kind of what is called, as in `answers`"),
+)
+
+REL_NAME_QNAME = _relation(
+    "rel_name_qname",
+    "What each name and attribute refers to, across files.",
+    _CODE,
+    text("status", "internal, external or absent", required=True),
+    text("kind", "kind of the target, as in `answers`"),
+    text("ctx", "load, store or del, `attribute_` before it for an attribute", required=True),
+    number("type_no", "annotation it is part of"),
+)
+
+REL_IMPORT_MODULE = _relation(
+    "rel_import_module",
+    "Which module each import names.",
+    text("status", "internal, external or absent", required=True),
+)
+
+REL_CLASS_BASE = _relation(
+    "rel_class_base",
+    "Bases of classes.",
+    number("position", "place among the class's arguments", required=True),
+    text("status", "internal, external or absent", required=True),
+)
+
+PY_IMPORTS_RESOLVED = Dataset(
+    "py_imports_resolved",
+    "Imports with the file they lead to.",
+    (
+        _OWNER,
+        text("path", "path of the importing file", required=True),
+        number("import_no", "alias, as `cst_imports` numbers it", required=True),
+        text("importer", "module that imports", required=True),
+        text("module", "absolute name of the module"),
+        text("name", "imported name; null for `import m` and for a star"),
+        flag("is_star", "imports every name"),
+        text("resolved_file_id", "file of that module, if it is in the repository"),
+        text("status", "internal, external or absent", required=True),
+        number("line_start", "line of the alias", required=True),
+    ),
+)
+
+DIM_EXPORTED_DEFS = Dataset(
+    "dim_exported_defs",
+    "Names that modules and classes offer to others.",
+    (
+        _OWNER,
+        text("path", "path of the owner", required=True),
+        text("module", "module that offers it", required=True),
+        text("container", "qualified name of the class it is a member of; null for a name of the module"),
+        text("name", "the name; `*` for a star import, which offers whatever it brings", required=True),
+        text("kind", "function, method, class, lambda, type_alias, import, variable, mixed, star or submodule"),
+        text("target", "what it holds, in the language of questions; null when the file cannot tell"),
+        flag("in_all", "listed in `__all__` by its name"),
+        text("identity_hash", "hash of name, kind and target", required=True),
+        text("shape_hash", "hash of signature, decorators, bases, members or annotation; null for what has none"),
+    ),
+)
+
+QUESTIONS = Dataset(
+    "questions",
+    "What each file asks about the repository.",
+    (
+        _OWNER,
+        text("path", "path of the owner", required=True),
+        number("ask_no", "question, as `asks` numbers it", required=True),
+        text("question", "its text", required=True),
+        text("status", "internal, external, absent, unknown, or ambiguous when it has several answers", required=True),
+        number("candidate_count", "answers it has", required=True),
+        text("outcome", "hash of the answers", required=True),
+        texts("trail", "names of the modules that were looked at, present or absent, in order"),
+    ),
+)
+
+DIM_QUALIFIED_NAMES = Dataset(
+    "dim_qualified_names",
+    "The distinct things that questions were answered with.",
+    (
+        _OWNER,
+        text("target_id", "node id", required=True),
+        text("name", "dotted name", required=True),
+        text("kind", "kind, as in `answers`"),
+        text("status", "internal, external or absent", required=True),
+        text("defining_path", "file that defines it"),
+        long("asked", "times it is the answer", required=True),
+    ),
+)
+
+CALLS = Dataset(
+    "calls",
+    "Calls: which function or module runs which function. A class without `__init__` in the repository runs none.",
+    (
+        _OWNER,
+        text("caller", "dotted name of the function or module whose code makes the call", required=True),
+        text("callee", "dotted name of what is called", required=True),
+        text("path", "path of the caller", required=True),
+        number("line", "line of the call", required=True),
+        real("confidence", "how sure it is", required=True),
+        text("method", "how the callee was found", required=True),
+    ),
+)
+
+DEFINITIONS = Dataset(
+    "definitions",
+    "Functions, methods, classes, lambdas and type aliases.",
+    (
+        _OWNER,
+        text("name", "dotted name", required=True),
+        text("kind", "function, method, class, lambda or type_alias", required=True),
+        text("path", "file", required=True),
+        number("line", "first line", required=True),
+        number("line_end", "last line", required=True),
+        text("node_id", "node id", required=True),
+    ),
+)
+
+REFERENCES = Dataset(
+    "references",
+    "Uses of names, and what they refer to.",
+    (
+        _OWNER,
+        text("name", "dotted name of what is referred to", required=True),
+        text("kind", "kind of the node it refers to: DEF, MODULE, BINDING or QNAME", required=True),
+        text("path", "file of the use", required=True),
+        number("line", "line of the use", required=True),
+        text("context", "load, store or del; `attribute_` before it for an attribute", required=True),
+        real("confidence", "how sure it is", required=True),
+        text("method", "how it was found", required=True),
+    ),
+)
+
+IMPORTS = Dataset(
+    "imports",
+    "Which module imports which.",
+    (
+        _OWNER,
+        text("importer", "module that imports", required=True),
+        text("imported", "module that is imported", required=True),
+        text("path", "file of the importer", required=True),
+        flag("is_internal", "the imported module is in the repository"),
+    ),
+)
+
+INHERITS = Dataset(
+    "inherits",
+    "Classes and their bases.",
+    (
+        _OWNER,
+        text("class", "dotted name of the class", required=True),
+        text("base", "dotted name of the base", required=True),
+        text("path", "file of the class", required=True),
+        flag("is_internal", "the base is in the repository"),
     ),
 )
 
@@ -134,6 +381,11 @@ CPG_EDGES = Dataset(
         *span("the source that makes it", required=False),
         text("resolution_method", "how the target was found", required=True),
         real("confidence", "1.0 when the source itself says so", required=True),
+        number("line", "line of the site that makes it, for calls and references"),
+        text("code_id", "function or module whose code that site is part of, for calls and references"),
+        number("candidate_count", "targets of the site that makes it; null where there can be only one"),
+        _AMBIGUITY,
+        long("site_count", "sites that make it, for an edge that stands for several"),
         text("rule_name", "rule that made the row", required=True),
     ),
 )
@@ -147,8 +399,33 @@ FACT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.co
 INPUTS: tuple[Dataset, ...] = (SCAN_REPO, SCAN_FILES, CONTENTS, *FACT_VIEWS)
 """What rules start from."""
 
-STORED_TABLES: tuple[Dataset, ...] = (REPO_FILES, PY_MODULE_INDEX, CPG_NODES, CPG_EDGES)
+STORED_TABLES: tuple[Dataset, ...] = (REPO_FILES, PY_MODULE_INDEX, ANSWERS, CPG_NODES, CPG_EDGES)
 """Tables a build pins besides `facts`, each in buckets of its owner."""
 
-VIEWS: tuple[Dataset, ...] = (REL_NAME_BINDING,)
+RELATIONS: tuple[Dataset, ...] = (
+    REL_NAME_BINDING,
+    REL_NAME_QNAME,
+    REL_CALLSITE_QNAME,
+    REL_IMPORT_MODULE,
+    REL_CLASS_BASE,
+)
+"""What sites mean; the edges of the graph are made from these."""
+
+SHARED_VIEWS: tuple[Dataset, ...] = (SITE_ANSWERS,)
+"""Views that so many rules read that a build computes them once."""
+
+VIEWS: tuple[Dataset, ...] = (
+    ASKING_SITES,
+    SITE_ANSWERS,
+    *RELATIONS,
+    PY_IMPORTS_RESOLVED,
+    DIM_EXPORTED_DEFS,
+    QUESTIONS,
+    DIM_QUALIFIED_NAMES,
+    CALLS,
+    DEFINITIONS,
+    REFERENCES,
+    IMPORTS,
+    INHERITS,
+)
 """Rule outputs that are computed when read."""

@@ -170,6 +170,26 @@ def sql(options: argparse.Namespace) -> int:
     return 0
 
 
+def look_up(options: argparse.Namespace) -> int:
+    """Answer one of the usual questions, grouped by file."""
+    answer = getattr(_graph(options), options.command)(options.name)
+    if options.json:
+        _print_json(answer.as_json())
+        return 0
+    path = ""
+    for place in answer.places:
+        if place.path != path:
+            path = place.path
+            print(path)
+        sure = "" if place.confidence == 1 else f"  ({place.method}, {place.confidence:.0%})"
+        print(f"{place.line:6}  {place.by}{sure}" + (f"\n        {place.text}" if place.text else ""))
+    if not options.quiet:
+        files = len({place.path for place in answer.places})
+        names = ", ".join(answer.names[:SHOWN_PROBLEMS]) + (", …" if len(answer.names) > SHOWN_PROBLEMS else "")
+        _tell(f"{options.command} of {names}: {len(answer.places):,} in {files:,} files")
+    return 0
+
+
 def publish(options: argparse.Namespace) -> int:
     """Write the graph for other tools."""
     from codeanatomy.query.publish import publish as run_publish

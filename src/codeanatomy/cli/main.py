@@ -94,6 +94,15 @@ def parser() -> argparse.ArgumentParser:
     sql.add_argument("--csv", action="store_true", help="print CSV")
     sql.add_argument("--arrow", metavar="FILE", help="write an Arrow IPC file instead of printing")
 
+    for question, purpose in (
+        ("callers", "who calls a function, method or class"),
+        ("callees", "what a function or module calls"),
+        ("refs", "where a name is used"),
+        ("definition", "where a name is defined"),
+    ):
+        asked = _command(chosen, question, commands.look_up, purpose, f"codeanatomy {question} pkg.mod.name", "name")
+        asked.add_argument("--build", metavar="ID", help="the build to ask (default: the last)")
+
     publish = _command(
         chosen,
         "publish",

@@ -44,6 +44,10 @@ HARMLESS = (
 )
 
 
+# Compiling a query takes longer than running it on a few thousand rows.
+_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
 @dataclass(frozen=True)
 class EngineSettings:
     """How to reach Spark and how to run it."""
@@ -68,6 +72,7 @@ class EngineSettings:
         return {
             **PINNED,
             "spark.sql.adaptive.enabled": str(adaptive).lower(),
+            **(_INTERPRETED if self.short_run else {}),
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(self.profile.arrow_batch_rows),
             "spark.sql.execution.arrow.pyspark.enabled": "true",
             # Filters inferred from an explode name the whole array, so that all its fields would be read.

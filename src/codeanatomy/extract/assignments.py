@@ -15,8 +15,19 @@ from codeanatomy.extract.columns import STORED
 from codeanatomy.extract.exports import export_assignment, export_entries
 from codeanatomy.extract.expressions import attribute_chain
 from codeanatomy.extract.scopes import ANNOTATED, ASSIGNED, COMPREHENSIONS, MODULE_SCOPE
-from codeanatomy.extract.shapes import Value, next_value, no_value, parts, value_of
+from codeanatomy.extract.shapes import parts
 from codeanatomy.extract.type_exprs import Annotated, annotation
+from codeanatomy.extract.values import (
+    Form,
+    Value,
+    bind_value,
+    new_value,
+    next_value,
+    no_value,
+    type_value,
+    value,
+    value_of,
+)
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 _UNPACKING: Final = frozenset(
@@ -47,11 +58,19 @@ def emit_assign(
     for step in path:
         w.cells.unpacks.append(pool[step])
     # scope_no, op, target_shape, target, target span, unpack, value_shape, value, value span, its call_no and def_no
-    w.assigns.fromlist([w.scope, pool[op], pool[shape], target, start, end, len(path), *value])
+    w.assigns.fromlist([w.scope, pool[op], pool[shape], target, start, end, len(path), *value.cells()])
 
 
-def store(w: Walk, node: Node, op: bytes, value: Value, path: tuple[bytes, ...] = (), flags: int = ASSIGNED) -> None:
-    """Bind (or, for `del`, unbind) a target, or each target inside it."""
+def store(
+    w: Walk,
+    node: Node,
+    op: bytes,
+    bound: Value,
+    path: tuple[bytes, ...] = (),
+    flags: int = ASSIGNED,
+    typed: int = NOTHING,
+) -> None:
+    """Bind (or, for `del`, unbind) a target, or each target inside it; `typed` is the value of its declared type."""
     kind = node.kind_id
     starred = kind in _STARRED
     if starred:
@@ -65,23 +84,51 @@ def store(w: Walk, node: Node, op: bytes, value: Value, path: tuple[bytes, ...] 
         name = w.pool[w.text[start:end]]
         site = b"comprehension" if op == b"for" and w.scopes.kinds[w.scope] in COMPREHENSIONS else op
         symbol = w.scopes.bind(w.scope, name, site, start, end, flags) if flags else w.scopes.symbol(w.scope, name)
+        bind_value(w, symbol, max(end, bound.end), _held(w, op, bound, path if not starred else (b"*",), typed))
         emit_stored_name(w, name, ctx, symbol, start, end)
-        emit_assign(w, op, b"starred" if starred else b"name", name, start, end, path, value)
+        emit_assign(w, op, b"starred" if starred else b"name", name, start, end, path, bound)
     elif kind == g.ATTRIBUTE:
+        target = value(w, node)
+        if target != NOTHING and op != b"del" and not starred:
+            _, base, attribute = w.values[target]
+            number = w.scope_defs[w.scope]
+            in_constructor = number != NOTHING and w.definitions[number].name == b"__init__"
+            is_certain = in_constructor and w.scope_blocks.get(w.scope) == w.block
+            w.attribute_stores.append((base, attribute, _held(w, op, bound, path, typed), is_certain))
         dotted = attribute_chain(w, node, ctx).dotted
-        emit_assign(w, op, b"starred" if starred else b"attribute", dotted, start, end, path, value)
+        emit_assign(w, op, b"starred" if starred else b"attribute", dotted, start, end, path, bound)
     elif kind in _UNPACKING:
-        w.stack += _elements(node, op, value, path, flags)[::-1]
+        w.stack += _elements(node, op, bound, path, flags)[::-1]
     else:
         if kind == g.SUBSCRIPT:
-            emit_assign(w, op, b"starred" if starred else b"subscript", NOTHING, start, end, path, value)
+            emit_assign(w, op, b"starred" if starred else b"subscript", NOTHING, start, end, path, bound)
         w.stack.append(node)
+
+
+def _held(w: Walk, op: bytes, bound: Value, path: tuple[bytes, ...], typed: int = NOTHING) -> int:
+    """The value that a target holds after it was bound."""
+    number = bound.number
+    form = _HELD.get(op)
+    if form is not None and number != NOTHING:
+        number = new_value(w, form, number)
+    if path:
+        number = new_value(w, Form.PART, number, path) if number != NOTHING else NOTHING
+    if op == b"del":
+        return new_value(w, Form.DELETED)
+    if form is None:
+        return new_value(w, Form.ASSIGNED, number, typed)
+    return number if number != NOTHING else new_value(w, Form.UNKNOWN)
+
+
+_HELD: Final = {b"for": Form.ELEMENT, b"with": Form.ENTERED, b"except": Form.RAISED}
 
 
 def emit_stored_name(w: Walk, name: int, ctx: bytes, symbol: int, start: int, end: int) -> None:
     """The reference that is a name's binding."""
-    # scope_no, name, ctx, is_attribute, base, binding_no (its symbol, for now), span, name span
-    w.refs.fromlist([w.scope, name, w.pool[ctx], 0, NOTHING, w.first_symbol + symbol, start, end, start, end])
+    # scope_no, name, ctx, is_attribute, base, binding_no (its symbol, for now), span, name span, type_no, ask_no
+    w.refs.fromlist(
+        [w.scope, name, w.pool[ctx], 0, NOTHING, w.first_symbol + symbol, start, end, start, end, w.type_no, NOTHING]
+    )
 
 
 def _elements(node: Node, op: bytes, value: Value, path: tuple[bytes, ...], flags: int) -> list[tuple[object, ...]]:
@@ -151,9 +198,10 @@ def _annotated(w: Walk, children: list[Node]) -> None:
     if target.kind_id == g.IDENTIFIER:
         flags = ASSIGNED | ANNOTATED
         symbol = w.first_symbol + w.scopes.symbol(w.scope, w.pool[w.text[start:end]])
+        w.declared_types[symbol - w.first_symbol] = w.text[annotated.start_byte : annotated.end_byte]
     what = Annotated(b"variable", symbol=symbol, target=w.source(start, end))
     w.stack.append((annotation, annotated, what))
-    w.stack.append((store, target, b"annotated", value, (), flags))
+    w.stack.append((store, target, b"annotated", value, (), flags, type_value(w, annotated)))
     if w.scope == MODULE_SCOPE and w.text[start:end] == b"__all__" and value.start != NOTHING:
         export_assignment(w, children[-1])
 
@@ -177,8 +225,29 @@ def named_expression(w: Walk, node: Node) -> None:
     bound = next_value(w, children[-1])
     w.stack.append(children[-1])
     symbol = w.scopes.bind_walrus(w.scope, name, start, end)
+    bind_value(w, symbol, node.end_byte, _held(w, b"walrus", bound, ()))
     emit_stored_name(w, name, b"store", symbol, start, end)
     emit_assign(w, b"walrus", b"name", name, start, end, (), bound)
+
+
+def emit_implicit_call(w: Walk, kind: bytes, node: Node, number: int) -> None:
+    """A call that a statement makes; `number` is the value that is called."""
+    # scope_no, kind, span, ask_no (its value, for now)
+    w.implicit_calls.fromlist([w.scope, w.pool[kind], node.start_byte, node.end_byte, number])
+
+
+def with_statement(w: Walk, node: Node) -> None:
+    """`with value as target, …:`, which enters and leaves each value."""
+    prefix = b"__a" if node.children[0].kind_id == g.ASYNC else b"__"
+    for clause in node.named_children:
+        if clause.kind_id == g.WITH_CLAUSE:
+            for item in (part for with_item in parts(clause) for part in parts(with_item)):
+                entered = item.children[0] if item.kind_id == g.AS_PATTERN else item
+                number = value(w, entered)
+                if number != NOTHING:
+                    methods = (new_value(w, Form.ATTRIBUTE, number, prefix + name) for name in (b"enter__", b"exit__"))
+                    emit_implicit_call(w, b"with", entered, new_value(w, Form.EITHER, tuple(methods)))
+    w.stack += node.named_children[::-1]
 
 
 def delete_statement(w: Walk, node: Node) -> None:
@@ -195,7 +264,14 @@ def push_loop(w: Walk, node: Node, values_scope: int = NOTHING) -> None:
         w.stack += inside[::-1]
         return
     target, values, rest = inside[at_in - 1], inside[at_in + 1], inside[at_in + 2 :]
+    here, w.scope = w.scope, w.scope if values_scope == NOTHING else values_scope
     bound = value_of(w, values)
+    w.scope = here
+    prefix = b"__a" if node.children[0].kind_id == g.ASYNC else b"__"
+    if bound.number != NOTHING:
+        iterator = new_value(w, Form.ATTRIBUTE, bound.number, prefix + b"iter__")
+        following = new_value(w, Form.ATTRIBUTE, new_value(w, Form.CALL, iterator), prefix + b"next__")
+        emit_implicit_call(w, b"for", values, new_value(w, Form.EITHER, (iterator, following)))
     w.stack += rest[::-1]
     if values_scope != NOTHING:
         w.stack.append(w.scope)
@@ -240,7 +316,9 @@ def bind_name(w: Walk, node: Node, op: bytes, value: Value) -> None:
     start, end = node.start_byte, node.end_byte
     if start != end:
         name = w.pool[w.text[start:end]]
-        w.scopes.bind(w.scope, name, op, start, end)
+        symbol = w.scopes.bind(w.scope, name, op, start, end)
+        if op == b"except":
+            bind_value(w, symbol, end, _held(w, op, value, ()))
         emit_assign(w, op, b"name", name, start, end, (), value)
 
 
@@ -260,6 +338,13 @@ def yield_expression(w: Walk, node: Node) -> None:
 def push_result(w: Walk, op: bytes, values: list[Node]) -> None:
     """What a function hands out."""
     value = next_value(w, values[0]) if values else no_value(w)
+    function = w.scope_defs[w.scope]
+    if function != NOTHING:
+        results = w.returns if op == b"return" else w.yields
+        number = value.number
+        if op == b"yield_from" and number != NOTHING:
+            number = new_value(w, Form.ELEMENT, number)
+        results.setdefault(function, []).append(number)
     emit_assign(w, op, b"none", NOTHING, NOTHING, NOTHING, (), value)
     w.stack += values[::-1]
 
@@ -271,6 +356,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     g.kind("delete_statement"): delete_statement,
     g.kind("for_statement"): push_loop,
     g.FOR_IN_CLAUSE: push_loop,
+    g.kind("with_statement"): with_statement,
     g.AS_PATTERN: as_pattern,
     g.kind("except_clause"): except_clause,
     g.kind("return_statement"): return_statement,

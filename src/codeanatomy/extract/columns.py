@@ -35,17 +35,20 @@ _ORDINALS: Final = {
     "cst_defs": "def_no",
     "cst_params": "param_no",
     "cst_callsites": "call_no",
+    "cst_implicit_calls": "implicit_no",
     "cst_name_refs": "ref_no",
     "cst_imports": "import_no",
     "cst_type_exprs": "type_no",
     "cst_assigns": "assign_no",
     "sym_scopes": "scope_no",
     "sym_bindings": "binding_no",
+    "asks": "ask_no",
     "all_names": "position",
 }
 _DEF_OF_SCOPE: Final = {
     "cst_defs": "container_no",
     "cst_callsites": "def_no",
+    "cst_implicit_calls": "def_no",
     "cst_name_refs": "def_no",
     "cst_imports": "def_no",
     "cst_type_exprs": "def_no",
@@ -64,11 +67,18 @@ _KEYED: Final = {
     "def_key": "cst_defs",
     "container_key": "cst_defs",
     "owner_key": "cst_defs",
+    "caller_key": "cst_defs",
     "scope_key": "sym_scopes",
     "parent_key": "sym_scopes",
     "binding_key": "sym_bindings",
     "target_key": "sym_bindings",
 }
+_SYMBOLS: Final = {
+    "cst_name_refs": ["binding_no"],
+    "cst_type_exprs": ["binding_key"],
+    "sym_values": ["binding_key"],
+}
+_CALLER: Final = "caller_key"
 _KEY_DIGITS: Final = 24
 _LINES: Final = ("line_start", "line_end", "col_start")
 
@@ -77,7 +87,7 @@ def _stored(dataset: Dataset) -> tuple[str, ...]:
     """Names of the cells of one row, in order; a key that no number stands beside has its number as cell."""
     names = dataset.names()
     computed = {*_LINES, _ORDINALS.get(dataset.name), _DEF_OF_SCOPE.get(dataset.name)}
-    computed |= {key for key, number in _KEY_OF_NUMBER.items() if number in names}
+    computed |= {key for key, number in _KEY_OF_NUMBER.items() if number in names} | {_CALLER}
     stored = [name for name in names if name not in computed]
     if dataset is facts.SYM_BINDINGS:
         stored = ["flags" if name == BINDING_FLAGS[0] else name for name in stored if name not in BINDING_FLAGS[1:]]
@@ -113,6 +123,7 @@ class FactCells:
         self.keywords = array("i")
         self.unpacks = array("i")
         self.def_of_scope = array("i")
+        self.function_of_scope = array("i")
         self.binding_of_symbol = array("i")
         self.counts: list[list[int]] = []
 
@@ -192,6 +203,7 @@ class _Tables:
     cells: Mapping[str, Mapping[str, Numbers]]
     ends: Mapping[str, Numbers]
     def_of_scope: Numbers
+    function_of_scope: Numbers
     binding_of_symbol: Numbers
 
     @staticmethod
@@ -209,6 +221,7 @@ class _Tables:
             },
             dict(zip(STORED, ends.T, strict=True)),
             np.frombuffer(cells.def_of_scope, np.int32),
+            np.frombuffer(cells.function_of_scope, np.int32),
             np.append(np.frombuffer(cells.binding_of_symbol, np.int32), np.int32(-1)),
         )
 
@@ -227,6 +240,8 @@ def _computed(dataset: Dataset, tables: _Tables, lines: _Lines) -> dict[str, Num
         values[_ORDINALS[name]] = np.arange(len(content)) - tables.ends[name][content]
     if name in _DEF_OF_SCOPE:
         values[_DEF_OF_SCOPE[name]] = tables.def_of_scope[tables.ends["sym_scopes"][content] + values["scope_no"]]
+    if _CALLER in dataset.names():
+        values[_CALLER] = tables.function_of_scope[tables.ends["sym_scopes"][content] + values["scope_no"]]
     if "line_start" in dataset.names():
         prefix = "site_" if dataset is facts.SYM_BINDINGS else ""
         start, end = values[f"{prefix}bstart"], values[f"{prefix}bend"]
@@ -237,7 +252,7 @@ def _computed(dataset: Dataset, tables: _Tables, lines: _Lines) -> dict[str, Num
     if dataset is facts.SYM_BINDINGS:
         values.update((flag, values["flags"] >> bit & 1) for bit, flag in enumerate(BINDING_FLAGS))
     # The cell of a name is its symbol: which binding that is, is known only once its content was resolved.
-    for symbol in {"cst_name_refs": ["binding_no"], "cst_type_exprs": ["binding_key"]}.get(name, ()):
+    for symbol in _SYMBOLS.get(name, ()):
         values[symbol] = tables.binding_of_symbol[values[symbol]]
     for key in _KEYED.keys() & set(dataset.names()):
         beside = _KEY_OF_NUMBER.get(key, key)
@@ -263,10 +278,12 @@ def _keys(tables: _Tables, texts: Sequence[bytes]) -> dict[str, pa.Array]:
         b"%b:%b" % (named["sym_scopes"][scope], texts[name])
         for scope, name in zip(scopes.tolist(), bindings["name"].tolist(), strict=True)
     ]
-    return {
-        name: pa.array([sha256(text).hexdigest()[:_KEY_DIGITS] for text in keyed], pa.string())
-        for name, keyed in named.items()
-    }
+    return {name: pa.array([key_of(text) for text in keyed], pa.string()) for name, keyed in named.items()}
+
+
+def key_of(text: bytes) -> str:
+    """The key of what is called `text`."""
+    return sha256(text).hexdigest()[:_KEY_DIGITS]
 
 
 def _numbers(column: Column, values: Numbers) -> pa.Array:

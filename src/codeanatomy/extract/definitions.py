@@ -13,12 +13,14 @@ from typing import Any, Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.assignments import emit_stored_name, push_result, store
-from codeanatomy.extract.columns import STORED
+from codeanatomy.extract.assignments import emit_implicit_call, emit_stored_name, push_result, store
+from codeanatomy.extract.columns import STORED, key_of
 from codeanatomy.extract.literals import string_value
 from codeanatomy.extract.scopes import PARAMETER
-from codeanatomy.extract.shapes import called_name, dotted_name, no_value, parts, unparenthesized
+from codeanatomy.extract.shapes import called_name, dotted_name, parts, unparenthesized
+from codeanatomy.extract.structure import Definition
 from codeanatomy.extract.type_exprs import Annotated, annotation
+from codeanatomy.extract.values import Form, bind_value, new_value, no_value, type_value, value
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 _DEF_WIDTH: Final = len(STORED["cst_defs"])
@@ -52,7 +54,7 @@ def function_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) ->
     name_node = part.get(g.IDENTIFIER)
     returns = part.get(g.TYPE)
     body = part.get(g.BLOCK)
-    name = _define(w, name_node, b"def")
+    name = _define(w, node, name_node, b"def")
     def_no = len(w.def_qualnames)
     inner = _type_parameter_scope(w, node, name, part)
     scope = w.open_scope(b"function", inner, name, node, def_no)
@@ -70,6 +72,7 @@ def function_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) ->
     )
     _push_body(w, node, body, scope, inner)
     if returns is not None:
+        w.return_types[def_no] = type_value(w, returns) if inner == around else NOTHING
         w.stack.append((annotation, returns, Annotated(b"return", def_no, def_no)))
     if g.PARAMETERS in part:
         _push_parameters(w, part[g.PARAMETERS], def_no, scope)
@@ -81,12 +84,14 @@ def class_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) -> No
     part = _by_kind(node)
     name_node = part.get(g.IDENTIFIER)
     body = part.get(g.BLOCK)
-    name = _define(w, name_node, b"class")
+    name = _define(w, node, name_node, b"class")
     def_no = len(w.def_qualnames)
     inner = _type_parameter_scope(w, node, name, part, class_name=name)
     scope = w.open_scope(b"class", inner, name, node, def_no, class_name=name)
     arguments = parts(part[g.ARGUMENT_LIST]) if g.ARGUMENT_LIST in part else []
+    around, w.scope = w.scope, inner
     _emit_bases(w, arguments, def_no)
+    w.scope = around
     _emit_def(
         w,
         node,
@@ -109,6 +114,7 @@ def lambda_expression(w: Walk, node: Node) -> None:
     def_no = len(w.def_qualnames)
     container = w.scope_defs[around]
     number = w.lambda_counts[container] = w.lambda_counts.get(container, 0) + 1
+    w.lambdas[node.start_byte] = def_no
     scope = w.open_scope(b"lambda", around, b"lambda", node, def_no)
     _emit_def(w, node, kind=b"lambda", name=b"<lambda%d>" % number, name_node=None, own_scope=scope)
     children = node.children
@@ -163,13 +169,15 @@ def _by_kind(node: Node) -> dict[int, Node]:
     return {child.kind_id: child for child in reversed(node.children)}
 
 
-def _define(w: Walk, name_node: Node | None, site: bytes) -> bytes:
+def _define(w: Walk, node: Node, name_node: Node | None, site: bytes) -> bytes:
     """Bind the name of a definition; the parser may have missed it."""
     if name_node is None or name_node.start_byte == name_node.end_byte:
         return _ANONYMOUS
     start, end = name_node.start_byte, name_node.end_byte
     name = w.text[start:end]
-    w.scopes.bind(w.scope, w.pool[name], site, start, end)
+    symbol = w.scopes.bind(w.scope, w.pool[name], site, start, end)
+    # It is bound when it is made: its decorators, defaults and bases still see what the name meant before.
+    bind_value(w, symbol, node.end_byte, new_value(w, Form.DEFINITION, len(w.def_qualnames)))
     return name
 
 
@@ -193,10 +201,31 @@ def _emit_def(
     container = w.scope_defs[w.scope]
     qualname = w.qualify(w.def_qualnames[container] if container != NOTHING else b"", name)
     w.def_qualnames.append(qualname)
+    ordinal = w.ordinal("def", qualname)
+    dotted = [called_name(w, decorator) for decorator in decorators]
+    w.definitions.append(
+        Definition(
+            kind,
+            name,
+            key_of(b"%b#%d" % (qualname, ordinal)).encode(),
+            container,
+            own_scope,
+            tuple(pool.texts[each] for each in dotted if each != NOTHING),
+            _signature(w, node, decorators, body),
+        )
+    )
     for position, decorator in enumerate(decorators):
         start, end = decorator.start_byte, decorator.end_byte
-        # def_no, position, span, text, dotted
-        w.decorators.fromlist([def_no, position, start, end, w.source(start, end), called_name(w, decorator)])
+        number = value(w, decorator)
+        if number != NOTHING:
+            emit_implicit_call(w, b"decorator", decorator, number)
+        if decorator.kind_id == g.CALL:
+            number = value(w, unparenthesized(decorator.children[0]))
+        # def_no, position, span, text, dotted, ask_no (its value, for now)
+        w.decorators.fromlist([def_no, position, start, end, w.source(start, end), dotted[position], number])
+    overridden = NOTHING
+    if kind == b"method" and container in w.derived:
+        overridden = new_value(w, Form.ATTRIBUTE, new_value(w, Form.OVERRIDDEN, container), name)
     doc_start, doc_end = docstring(w, body, def_no)
     # scope_no, own_scope_no, kind, name, qualname, ordinal, span, name span, decorators, bases, returns, is_async,
     # is_generator, docstring span
@@ -207,7 +236,7 @@ def _emit_def(
             pool[kind],
             pool[name],
             pool[qualname],
-            w.ordinal("def", qualname),
+            ordinal,
             node.start_byte,
             node.end_byte,
             name_node.start_byte if name_node is not None else NOTHING,
@@ -219,27 +248,52 @@ def _emit_def(
             0,
             doc_start,
             doc_end,
+            overridden,
         ]
     )
 
 
+def _signature(w: Walk, node: Node, decorators: Sequence[Node], body: Node | None) -> bytes:
+    """What can be seen of a definition without its body: its decorators and its head, as written."""
+    end = body.start_byte if body is not None else node.end_byte
+    texts = [w.text[each.start_byte : each.end_byte] for each in decorators]
+    return b"\n".join([*texts, w.text[node.start_byte : end].strip()])
+
+
+def functions_of_scopes(w: Walk) -> list[int]:
+    """For each scope, the function or lambda whose code it is part of; a class body is part of what is around it."""
+    functions = []
+    for number in w.scope_defs:
+        while number != NOTHING and w.definitions[number].kind == b"class":
+            number = w.definitions[number].container  # noqa: PLW2901 - outwards
+        functions.append(number)
+    return functions
+
+
 def _emit_bases(w: Walk, arguments: Sequence[Node], def_no: int) -> None:
     """Rows of `cst_bases`."""
+    if arguments:
+        w.derived.add(def_no)
     for position, argument in enumerate(arguments):
         keyword = NOTHING
-        value = argument
+        given = argument
         if argument.kind_id == g.KEYWORD_ARGUMENT:
-            name, value = argument.children[0], argument.children[-1]
-            keyword = w.pool[w.text[name.start_byte : name.end_byte]]
+            named, given = argument.children[0], argument.children[-1]
+            keyword = w.pool[w.text[named.start_byte : named.end_byte]]
         elif argument.kind_id in (g.LIST_SPLAT, g.DICTIONARY_SPLAT):
-            value = argument.children[-1]
+            given = argument.children[-1]
             keyword = w.pool[b"*" if argument.kind_id == g.LIST_SPLAT else b"**"]
-        base = value = unparenthesized(value)
+        base = given = unparenthesized(given)
         while base.kind_id == g.SUBSCRIPT:
             base = base.children[0]
         text = w.source(argument.start_byte, argument.end_byte)
-        # def_no, position, keyword, span, text, dotted
-        w.bases.fromlist([def_no, position, keyword, value.start_byte, value.end_byte, text, dotted_name(w, base)])
+        number = value(w, base)
+        name = w.pool.texts[keyword] if keyword != NOTHING else b""
+        w.base_values.append((def_no, number, position, name))
+        # def_no, position, keyword, span, text, dotted, ask_no (its value, for now)
+        w.bases.fromlist(
+            [def_no, position, keyword, given.start_byte, given.end_byte, text, dotted_name(w, base), number]
+        )
 
 
 def _push_body(w: Walk, node: Node, body: Node | None, scope: int, inner: int) -> None:
@@ -306,7 +360,12 @@ def _parameter(w: Walk, node: Node, def_no: int, scope: int, position: int, kind
         return
     start, end = named.start_byte, named.end_byte
     name = w.pool[w.text[start:end]]
-    w.scopes.bind(scope, name, b"parameter", start, end, PARAMETER)
+    symbol = w.scopes.bind(scope, name, b"parameter", start, end, PARAMETER)
+    typed = type_value(w, annotated) if annotated is not None else NOTHING
+    here, w.scope = w.scope, around
+    held = value(w, default) if default is not None else NOTHING
+    w.scope = here
+    bind_value(w, symbol, start, new_value(w, Form.PARAMETER, def_no, position, kind, typed, held))
     # def_no, position, name, kind, span, default, annotation
     w.params.fromlist(
         [

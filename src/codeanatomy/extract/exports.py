@@ -15,6 +15,7 @@ from codeanatomy.extract.literals import string_value
 from codeanatomy.extract.shapes import dotted_name, parts, unparenthesized
 from codeanatomy.extract.walk import NOTHING, Walk
 
+_COPIES: Final = frozenset({b"list", b"tuple", b"set", b"frozenset", b"sorted"})
 _SEQUENCES: Final = frozenset({g.LIST, g.TUPLE, g.SET, g.EXPRESSION_LIST, g.PATTERN_LIST})
 
 
@@ -45,8 +46,18 @@ def export_entries(w: Walk, value: Node) -> None:
         elif node.kind_id in _SEQUENCES:
             for element in parts(node):
                 _entry(w, b"add", element)
+        elif node.kind_id == g.CALL and (copied := _copied(w, node)) is not None:
+            pending.append(copied)
         else:
             _emit(w, b"add", NOTHING, dotted_name(w, node), node)
+
+
+def _copied(w: Walk, call: Node) -> Node | None:
+    """What `list(…)` and the like make a sequence of."""
+    callee, arguments = call.children[0], call.children[-1]
+    inside = parts(arguments) if arguments.kind_id == g.ARGUMENT_LIST else []
+    is_copy = w.text[callee.start_byte : callee.end_byte] in _COPIES and len(inside) == 1
+    return inside[0] if is_copy else None
 
 
 def _entry(w: Walk, op: bytes, element: Node) -> None:

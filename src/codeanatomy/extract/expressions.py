@@ -11,6 +11,7 @@ from codeanatomy.extract import grammar as g
 from codeanatomy.extract.exports import export_call
 from codeanatomy.extract.scopes import MODULE_SCOPE
 from codeanatomy.extract.shapes import MAX_DOTTED, shape, start_of, unparenthesized, unstarred
+from codeanatomy.extract.values import name_value, value
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 _CALLEE_SHAPES: Final = frozenset({b"name", b"attribute", b"call", b"subscript", b"lambda"})
@@ -43,8 +44,12 @@ def load(w: Walk, start: int, end: int) -> Dotted:
     symbol = w.scopes.use(scope, name)
     if text == b"super":
         w.scopes.use_super(scope)
-    # scope_no, name, ctx, is_attribute, base, binding_no (its symbol, for now), span, name span
-    w.refs.fromlist([scope, name, w.pool[b"load"], 0, NOTHING, w.first_symbol + symbol, start, end, start, end])
+    number = name_value(w, start, end)
+    # scope_no, name, ctx, is_attribute, base, binding_no (its symbol, for now), span, name span, type_no, ask_no (its
+    # value, for now)
+    w.refs.fromlist(
+        [scope, name, w.pool[b"load"], 0, NOTHING, w.first_symbol + symbol, start, end, start, end, w.type_no, number]
+    )
     return Dotted(name, start, end, name)
 
 
@@ -56,6 +61,7 @@ def attribute(w: Walk, node: Node) -> None:
 def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
     """Emit a chain of attributes, outermost first, and push what it starts from."""
     text, pool = w.text, w.pool
+    number = value(w, node)
     start = start_of(w, node)
     chain: list[tuple[int, int, int]] = []
     while node.kind_id == g.ATTRIBUTE:
@@ -79,7 +85,9 @@ def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
     else:
         dotted = [NOTHING] * (len(chain) + 1)
     for (start, name_start, name_end), base in zip(chain, dotted[-2::-1], strict=True):
-        emit_attribute(w, ctx, base, start, name_start, name_end)
+        emit_attribute(w, ctx, base, start, name_start, name_end, number)
+        if number != NOTHING:
+            number = w.values[number][1]
         ctx = b"load"
     if node.kind_id == g.IDENTIFIER:
         load(w, base_start, base_end)
@@ -89,12 +97,16 @@ def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
     return Dotted(pool[text[name_start:name_end]], name_start, name_end, dotted[-1])
 
 
-def emit_attribute(w: Walk, ctx: bytes, base: int, start: int, name_start: int, name_end: int) -> None:
+def emit_attribute(
+    w: Walk, ctx: bytes, base: int, start: int, name_start: int, name_end: int, number: int = NOTHING
+) -> None:
     """One attribute; the parser may have missed its name."""
     if name_start != name_end:
         name = w.pool[w.text[name_start:name_end]]
-        # scope_no, name, ctx, is_attribute, base, binding_no, span, name span
-        w.refs.fromlist([w.scope, name, w.pool[ctx], 1, base, NOTHING, start, name_end, name_start, name_end])
+        # scope_no, name, ctx, is_attribute, base, binding_no, span, name span, type_no, ask_no (its value, for now)
+        w.refs.fromlist(
+            [w.scope, name, w.pool[ctx], 1, base, NOTHING, start, name_end, name_start, name_end, w.type_no, number]
+        )
 
 
 def call(w: Walk, node: Node) -> None:
@@ -125,6 +137,7 @@ def call(w: Walk, node: Node) -> None:
     w.call_count += 1
     kind = callee.kind_id
     callee_start, callee_end = start_of(w, callee), callee.end_byte
+    number = value(w, callee)
     if kind == g.ATTRIBUTE:
         last = attribute_chain(w, callee, b"load")
         if scope == MODULE_SCOPE:
@@ -135,7 +148,7 @@ def call(w: Walk, node: Node) -> None:
         last = _NAMELESS
         w.stack.append(callee)
     callee_shape = shape(callee)
-    # scope_no, span, callee span, callee name span, shape, name, dotted, arg_count, keywords, stars
+    # scope_no, span, callee span, callee name span, shape, name, dotted, arg_count, keywords, stars, ask_no (value)
     w.calls.fromlist(
         [
             scope,
@@ -152,6 +165,7 @@ def call(w: Walk, node: Node) -> None:
             keywords,
             stars,
             double_stars,
+            number,
         ]
     )
 

@@ -16,11 +16,13 @@ from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.errors import InputError
 from codeanatomy.extract import assignments, definitions, expressions, imports, patterns, statements, type_exprs
 from codeanatomy.extract.columns import FactCells, record_batch
+from codeanatomy.extract.flow import emit_flow
 from codeanatomy.extract.grammar import LANGUAGE
 from codeanatomy.extract.source import Source, Undecodable, read_source
+from codeanatomy.extract.structure import Block
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
-_REVISION: Final = 1
+_REVISION: Final = 2
 """To be raised whenever the facts of some content change."""
 
 _MADE_WITH: Final = (version("tree-sitter"), version("tree-sitter-python"), unidata_version, str(FACTS.schema()))
@@ -62,11 +64,14 @@ def _extract(source: Source, parser: Parser, cells: FactCells) -> None:
     walk = Walk(source.text, cells)
     walk.open_scope(b"module", NOTHING, b"top", None)
     definitions.docstring(walk, root, NOTHING)
+    walk.blocks.append(Block(0, len(source.text) + 1, NOTHING, is_loop=False, leaves=False))
     walk.stack.append(root)
     walk.run(_HANDLERS)
     statements.emit_errors(walk, root)
     walk.scopes.resolve(cells.rows["sym_bindings"], cells.binding_of_symbol)
     cells.def_of_scope.fromlist(walk.scope_defs)
+    cells.function_of_scope.fromlist(definitions.functions_of_scopes(walk))
+    emit_flow(walk)
 
 
 def _parseable(text: bytes) -> bytes:

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.scopes import IMPORTED
+from codeanatomy.extract.scopes import IMPORTED, MODULE_SCOPE
 from codeanatomy.extract.shapes import parts
+from codeanatomy.extract.values import Form, bind_value, new_value
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 
@@ -65,6 +66,10 @@ def _dotted(w: Walk, node: Node) -> bytes:
     return b".".join(w.text[part.start_byte : part.end_byte] for part in parts(node))
 
 
+def _text(w: Walk, cell: int) -> bytes:
+    return w.pool.texts[cell] if cell != NOTHING else b""
+
+
 def _alias(w: Walk, node: Node, origin: _Origin) -> None:
     asname = bound = name = NOTHING
     site = node
@@ -79,10 +84,20 @@ def _alias(w: Walk, node: Node, origin: _Origin) -> None:
         bound = w.pool[w.text[site.start_byte : site.end_byte]]
     elif kind != g.WILDCARD_IMPORT:
         return
-    if bound != NOTHING:
-        w.scopes.bind(w.scope, bound, b"import", site.start_byte, site.end_byte, IMPORTED)
     pool = w.pool
-    # scope_no, kind, module, level, name, asname, bound_name, is_star, span, statement span, where it stands
+    module = _text(w, name if origin.kind == b"import" else origin.module)
+    module_value = new_value(w, Form.IMPORT, origin.level, module, b"")
+    value = module_value
+    if origin.kind == b"from" and name != NOTHING:
+        value = new_value(w, Form.IMPORT, origin.level, module, _text(w, name))
+    elif asname == NOTHING and bound != NOTHING:  # `import a.b` binds `a`
+        value = new_value(w, Form.IMPORT, 0, _text(w, bound), b"")
+    if bound != NOTHING:
+        symbol = w.scopes.bind(w.scope, bound, b"import", site.start_byte, site.end_byte, IMPORTED)
+        bind_value(w, symbol, origin.end, value)
+    elif w.scope == MODULE_SCOPE:
+        w.star_imports.append((origin.end, module_value))
+    # scope_no, kind, module, level, name, asname, bound_name, is_star, span, statement span, where it stands, values
     w.imports.fromlist(
         [
             w.scope,
@@ -100,6 +115,8 @@ def _alias(w: Walk, node: Node, origin: _Origin) -> None:
             w.type_checking_depth > 0,
             w.scopes.in_function(w.scope),
             w.try_depth > 0,
+            module_value,
+            value,
         ]
     )
 

@@ -10,7 +10,8 @@ from tree_sitter import Node
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.assignments import bind_name
 from codeanatomy.extract.expressions import emit_attribute, load
-from codeanatomy.extract.shapes import no_value, parts
+from codeanatomy.extract.shapes import parts
+from codeanatomy.extract.values import no_value
 from codeanatomy.extract.walk import Handler, Walk
 
 

@@ -54,6 +54,26 @@ class ScopeTable:
         self._sites: list[tuple[int, int, int]] = []
         self._site_counts: list[int] = []
 
+    def meanings(self) -> list[int]:
+        """For each symbol, the one it means; -1 when it leaves the content. Known once resolved."""
+        return self._targets
+
+    def names_of_symbols(self) -> list[int]:
+        """For each symbol, its name."""
+        return self._names
+
+    def scopes_of_symbols(self) -> list[int]:
+        """For each symbol, the scope that mentions it."""
+        scopes = [MODULE_SCOPE] * len(self._names)
+        for scope, table in enumerate(self._tables):
+            for symbol in table.values():
+                scopes[symbol] = scope
+        return scopes
+
+    def module_symbol(self, name: int) -> int | None:
+        """The symbol of a name of the module."""
+        return self._tables[MODULE_SCOPE].get(name)
+
     def open(self, kind: bytes, parent: int, class_name: bytes = b"") -> int:
         """A new scope inside `parent`; `class_name` mangles the private names in it."""
         self.kinds.append(kind)

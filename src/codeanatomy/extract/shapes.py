@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from tree_sitter import Node
 
@@ -25,17 +25,6 @@ _SHAPES: Final = {
     g.SET: b"set",
     g.DICTIONARY: b"dict",
 } | dict.fromkeys(g.LITERALS, b"literal")
-
-
-class Value(NamedTuple):
-    """What a target is bound to, as cells."""
-
-    shape: int
-    dotted: int
-    start: int
-    end: int
-    call_no: int = NOTHING
-    def_no: int = NOTHING
 
 
 def shape(node: Node) -> bytes:
@@ -92,23 +81,3 @@ def dotted_name(w: Walk, node: Node) -> int:
 def called_name(w: Walk, node: Node) -> int:
     """The cell of an expression that is a dotted name, or calls one."""
     return dotted_name(w, unparenthesized(node.children[0]) if node.kind_id == g.CALL else node)
-
-
-def no_value(w: Walk) -> Value:
-    """Nothing is bound, or nothing that stands in the source."""
-    return Value(w.pool[b"none"], NOTHING, NOTHING, NOTHING)
-
-
-def value_of(w: Walk, node: Node) -> Value:
-    """`node` as a value that the walk will come to later."""
-    node = unparenthesized(node)
-    return Value(w.pool[shape(node)], called_name(w, node), node.start_byte, node.end_byte)
-
-
-def next_value(w: Walk, node: Node) -> Value:
-    """`node` as the value that the walk will come to next, so that its own number is known."""
-    value = value_of(w, node)
-    what = w.pool.texts[value.shape]
-    if what == b"call":
-        return value._replace(call_no=w.call_count)
-    return value._replace(def_no=len(w.def_qualnames)) if what == b"lambda" else value

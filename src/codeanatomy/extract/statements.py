@@ -11,9 +11,39 @@ from tree_sitter import Node
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.expressions import load
 from codeanatomy.extract.shapes import parts
-from codeanatomy.extract.walk import Handler, Walk
+from codeanatomy.extract.structure import Block
+from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 _MAX_ERRORS: Final = 100
+
+
+def block(w: Walk, node: Node) -> None:
+    """A suite of statements."""
+    children = node.named_children
+    last = next((child for child in reversed(children) if not child.is_extra), None)
+    around = node.parent
+    w.scope_blocks.setdefault(w.scope, len(w.blocks))
+    w.blocks.append(
+        Block(
+            node.start_byte,
+            node.end_byte,
+            w.block,
+            around is not None and around.kind_id in (g.FOR_STATEMENT, g.WHILE_STATEMENT),
+            last is not None and last.kind_id in (g.RETURN_STATEMENT, g.RAISE_STATEMENT),
+            w.fork,
+        )
+    )
+    if w.fork != NOTHING:
+        w.forks[w.fork].append(len(w.blocks) - 1)
+        w.fork = NOTHING
+    w.stack.append((_leave_block, w.block))
+    w.stack += children[::-1]
+    w.block = len(w.blocks) - 1
+
+
+def _leave_block(w: Walk, around: int) -> None:
+    """The suite is behind."""
+    w.block = around
 
 
 def simple_statement(w: Walk, node: Node) -> None:
@@ -46,13 +76,16 @@ def print_statement(w: Walk, node: Node) -> None:
 
 def if_statement(w: Walk, node: Node) -> None:
     """`if condition:`, whose body may be for type checkers only."""
-    inside = parts(node)
-    condition = w.text[inside[0].start_byte : inside[0].end_byte]
-    if condition.rpartition(b".")[2] == b"TYPE_CHECKING" and len(inside) > 1:
-        w.stack += inside[:1:-1]
-        w.stack += [(_shift_type_checking, -1), inside[1], (_shift_type_checking, 1), inside[0]]
-    else:
-        w.stack += inside[::-1]
+    condition, *branches = parts(node)
+    fork = _new_fork(w) if branches and branches[-1].kind_id == g.ELSE_CLAUSE else NOTHING
+    text = w.text[condition.start_byte : condition.end_byte]
+    for_types = text.rpartition(b".")[2] == b"TYPE_CHECKING"
+    for at in range(len(branches) - 1, -1, -1):
+        entries = [branches[at], (_enter_branch, fork)]
+        if at == 0 and for_types:
+            entries = [(_shift_type_checking, -1), *entries, (_shift_type_checking, 1)]
+        w.stack += entries
+    w.stack.append(condition)
 
 
 def _shift_type_checking(w: Walk, by: int) -> None:
@@ -61,11 +94,22 @@ def _shift_type_checking(w: Walk, by: int) -> None:
 
 def try_statement(w: Walk, node: Node) -> None:
     """`try:`, whose body and handlers are tried."""
+    fork = _new_fork(w)
     for child in node.named_children[::-1]:
         if child.kind_id in (g.BLOCK, g.EXCEPT_CLAUSE):
-            w.stack += [(_shift_try, -1), child, (_shift_try, 1)]
+            w.stack += [(_shift_try, -1), child, (_enter_branch, fork), (_shift_try, 1)]
         else:
             w.stack.append(child)
+
+
+def _new_fork(w: Walk) -> int:
+    w.forks.append([])
+    return len(w.forks) - 1
+
+
+def _enter_branch(w: Walk, fork: int) -> None:
+    """The next suite is a branch of this statement."""
+    w.fork = fork
 
 
 def _shift_try(w: Walk, by: int) -> None:
@@ -109,6 +153,7 @@ def _joined_statement(w: Walk, block: Node) -> int:
 
 
 HANDLERS: Final[Mapping[int, Handler]] = {
+    g.BLOCK: block,
     g.kind("global_statement"): global_statement,
     g.kind("nonlocal_statement"): nonlocal_statement,
     g.kind("print_statement"): print_statement,

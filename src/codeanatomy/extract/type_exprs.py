@@ -8,9 +8,14 @@ from typing import Final, NamedTuple
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
+from codeanatomy.extract.columns import STORED
 from codeanatomy.extract.expressions import emit_attribute
 from codeanatomy.extract.shapes import parts, unparenthesized
+from codeanatomy.extract.values import type_value
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
+
+_WIDTH: Final = len(STORED["cst_type_exprs"])
+_QUOTED: Final = frozenset({g.STRING, g.CONCATENATED_STRING})
 
 
 class Annotated(NamedTuple):
@@ -29,9 +34,17 @@ def annotation(w: Walk, node: Node, what: Annotated) -> None:
     inside = parts(node)
     expression = unparenthesized(inside[0]) if inside else node
     start, end = expression.start_byte, expression.end_byte
-    # scope_no, role, owner_no, owner_key (its def_no), position, binding_key (its symbol), target, span, text
-    w.types.fromlist([w.scope, w.pool[what.role], *what[1:], start, end, w.source(start, end)])
-    w.stack.append(node)
+    quoted = type_value(w, expression) if expression.kind_id in _QUOTED else NOTHING
+    around = w.type_no
+    w.type_no = (len(w.types) - w.first_cells["cst_type_exprs"]) // _WIDTH
+    # scope_no, role, owner_no, owner_key (its def_no), position, binding_key (its symbol), target, span, text, ask_no
+    w.types.fromlist([w.scope, w.pool[what.role], *what[1:], start, end, w.source(start, end), quoted])
+    w.stack += [(_leave, around), node]
+
+
+def _leave(w: Walk, around: int) -> None:
+    """The annotation is behind."""
+    w.type_no = around
 
 
 def member_type(w: Walk, node: Node) -> None:

@@ -19,6 +19,7 @@ from tree_sitter import Node
 
 from codeanatomy.extract.columns import FactCells
 from codeanatomy.extract.scopes import MODULE_SCOPE, ScopeTable
+from codeanatomy.extract.structure import Block, Definition, Event
 
 NOTHING: Final = -1
 """The cell of a missing value."""
@@ -42,6 +43,8 @@ class Walk:
         self.first_symbol = len(cells.binding_of_symbol)
         # A compound statement ends where its last simple statement does; its node may end in a comment.
         self.statement_end = 0
+        self.block = 0
+        self.type_no = NOTHING
         self.try_depth = 0
         self.type_checking_depth = 0
         self.call_count = 0
@@ -53,12 +56,33 @@ class Walk:
         self.scope_defs: list[int] = []
         self._scope_qualnames: list[bytes] = []
         self._seen: dict[tuple[str, bytes], int] = {}
+        # What `flow` needs to follow values; see `values` for their rows.
+        self.values: list[tuple[Any, ...]] = []
+        self.name_values: dict[int, int] = {}
+        self.node_values: dict[int, int] = {}
+        self.blocks: list[Block] = []
+        self.scope_blocks: dict[int, int] = {MODULE_SCOPE: 0}
+        self.definitions: list[Definition] = []
+        self.derived: set[int] = set()
+        self.lambdas: dict[int, int] = {}
+        self.events: dict[int, list[Event]] = {}
+        self.attribute_stores: list[tuple[int, bytes, int, bool]] = []
+        self.returns: dict[int, list[int]] = {}
+        self.yields: dict[int, list[int]] = {}
+        self.return_types: dict[int, int] = {}
+        self.declared_types: dict[int, bytes] = {}
+        self.star_imports: list[tuple[int, int]] = []
+        self.forks: list[list[int]] = []
+        self.fork = NOTHING
+        self.base_values: list[tuple[int, int, int, bytes]] = []
+        self.first_cells = {name: len(rows) for name, rows in cells.rows.items()}
         rows = cells.rows
         self.defs = rows["cst_defs"]
         self.params = rows["cst_params"]
         self.decorators = rows["cst_decorators"]
         self.bases = rows["cst_bases"]
         self.calls = rows["cst_callsites"]
+        self.implicit_calls = rows["cst_implicit_calls"]
         self.refs = rows["cst_name_refs"]
         self.imports = rows["cst_imports"]
         self.types = rows["cst_type_exprs"]

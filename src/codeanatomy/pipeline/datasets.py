@@ -13,33 +13,38 @@ from codeanatomy.catalogue.tables import CONTENTS, FACT_OWNER, FACTS, SCAN_FILES
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.repo.modules import module_names
+from codeanatomy.rules.compiler import needed_rules
 from codeanatomy.rules.evaluator import offer
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_table
 
 
-def offer_inputs(spark: SparkSession, inputs: BuildInputs, state: State, facts_version: int) -> None:
-    """Let rules read the snapshot and the facts under their dataset names."""
-    files = spark.createDataFrame(_scan_table(inputs))
+def read_facts(spark: SparkSession, state: State, version: int, *columns: str) -> DataFrame:
+    """Some columns of the facts; only those, for Spark analyses the whole nested schema at every step."""
+    narrow = replace(FACTS, columns=tuple(FACTS.column(name) for name in ("extractor", *columns)))
+    rows = read_table(spark, state, narrow, version)
+    return rows.where(F.col("extractor") == EXTRACTOR_VERSION).select(*columns)
+
+
+def offer_inputs(
+    spark: SparkSession, inputs: BuildInputs, snapshot: pa.Table, state: State, facts_version: int
+) -> None:
+    """Let rules read the snapshot (as `scan_table` has it) and the facts under their dataset names."""
+    files = spark.createDataFrame(snapshot)
     offer(SCAN_FILES.name, files)
     offer(SCAN_REPO.name, spark.createDataFrame(pa.table([[inputs.repo_id]], schema=SCAN_REPO.schema())))
     owner = [column.name for column in FACT_OWNER]
     owners = F.broadcast(files.select("content_id", *owner))
-
-    def facts(*columns: str) -> DataFrame:
-        # Only the columns asked for: Spark analyses the whole nested schema at every step.
-        narrow = replace(FACTS, columns=tuple(FACTS.column(name) for name in ("extractor", *columns)))
-        rows = read_table(spark, state, narrow, facts_version)
-        return rows.where(F.col("extractor") == EXTRACTOR_VERSION).select(*columns)
-
-    offer(CONTENTS.name, facts(*CONTENTS.names()))
-    read = {name for rule in inputs.rules for name in rule.inputs}
+    offer(CONTENTS.name, read_facts(spark, state, facts_version, *CONTENTS.names()))
+    read = {name for rule in needed_rules(inputs.rules) for name in rule.inputs}
     for dataset in (d for d in FACT_DATASETS if d.name in read):
-        rows = facts("content_id", dataset.name).select("content_id", F.explode(dataset.name).alias("fact"))
+        facts = read_facts(spark, state, facts_version, "content_id", dataset.name)
+        rows = facts.select("content_id", F.explode(dataset.name).alias("fact"))
         offer(dataset.name, rows.join(owners, "content_id").select(*owner, *(f"fact.{c}" for c in dataset.names())))
 
 
-def _scan_table(inputs: BuildInputs) -> pa.Table:
+def scan_table(inputs: BuildInputs) -> pa.Table:
+    """The snapshot's files with their module names."""
     files = inputs.snapshot.files
     names = module_names([file.path for file in files], inputs.roots)
     rows = [

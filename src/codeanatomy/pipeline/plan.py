@@ -18,6 +18,7 @@ from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.request import Mode
 from codeanatomy.repo.modules import NAMING_REVISION
 from codeanatomy.repo.snapshot import Snapshot
+from codeanatomy.resolve import RESOLVER_REVISION
 from codeanatomy.rules.compiler import CompiledRule, rules_fingerprint
 from codeanatomy.store.builds import Build
 
@@ -36,6 +37,7 @@ def fingerprints(
     """Names of everything but file contents that can alter a row."""
     return {
         "extractor": EXTRACTOR_VERSION,
+        "resolver": str(RESOLVER_REVISION),
         "rules": rules_fingerprint(rules),
         "settings": settings.fingerprint(),
         "schema": _hash([(d.name, str(d.schema())) for d in STORED_TABLES]),

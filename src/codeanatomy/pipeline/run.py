@@ -6,14 +6,15 @@ build before this one, whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from codeanatomy.catalogue.tables import FACTS, REPO_FILES, STORED_TABLES
+from codeanatomy.catalogue.tables import ANSWERS, FACTS, REPO_FILES, SHARED_VIEWS, STORED_TABLES
 from codeanatomy.engine.memory import PeakMemory, peak_memory
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
@@ -23,7 +24,7 @@ from codeanatomy.pipeline.problems import SYNTAX_ERROR, find_problems
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Problem
 from codeanatomy.repo.diff import diff_files
-from codeanatomy.rules.compiler import CompiledRule, in_waves
+from codeanatomy.rules.compiler import by_output, dependencies, needed_rules
 from codeanatomy.store.builds import Build, latest_build, new_build_id, publish
 from codeanatomy.store.layout import bucket_count_for
 from codeanatomy.store.lease import hold_lease
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 """How often a build starts over when files change under it."""
+
+MADE_AT_ONCE = 4
+"""Datasets that are planned at a time."""
 
 _SORT_WITHIN_FILE = {"cpg_nodes": ("node_kind", "bstart"), "cpg_edges": ("edge_kind", "bstart")}
 """Neighbours that look alike compress well."""
@@ -97,7 +101,10 @@ def _engine(settings: EngineSettings, spark: SparkSession | None, clock: StageCl
 def _execute(
     spark: SparkSession, state: State, last: Build | None, inputs: BuildInputs, clock: StageClock, peak: PeakMemory
 ) -> BuildResult:
-    from codeanatomy.pipeline.datasets import offer_inputs  # noqa: PLC0415 - a no-op build never loads Spark
+    from pyspark import StorageLevel  # noqa: PLC0415
+
+    from codeanatomy.pipeline.answering import answer_questions  # noqa: PLC0415 - a no-op build never loads Spark
+    from codeanatomy.pipeline.datasets import offer_inputs, scan_table  # noqa: PLC0415
     from codeanatomy.pipeline.extraction import extract_new_contents  # noqa: PLC0415
     from codeanatomy.rules.evaluator import evaluate, offer  # noqa: PLC0415
 
@@ -107,11 +114,17 @@ def _execute(
         known = last.tables.get(FACTS.name) if last else None
         pins[FACTS.name] = extract_new_contents(spark, state, inputs, known, clock.listener, stage)
         written[FACTS.name] = stage.rows != 0
-    offer_inputs(spark, inputs, state, pins[FACTS.name].version)
+    files = scan_table(inputs)
+    facts_version = pins[FACTS.name].version
+    offer_inputs(spark, inputs, files, state, facts_version)
+    rules = by_output(needed_rules(inputs.rules))
 
-    def make(rules: tuple[CompiledRule, ...]) -> None:
-        table = rules[0].rule.output
-        frame = evaluate(spark, rules)
+    def make(name: str) -> None:
+        """Compute a dataset: write it if it is stored, and let rules read it."""
+        if name == ANSWERS.name:
+            table, frame = ANSWERS, answer_questions(spark, state, files, facts_version)
+        else:
+            table, frame = rules[name][0].rule.output, evaluate(spark, rules[name])
         if table in STORED_TABLES:
             with clock.stage(table.name) as stage:
                 outcome = write_table(
@@ -124,15 +137,30 @@ def _execute(
                 stage.rows = outcome.pin.rows
             pins[table.name], written[table.name] = outcome.pin, outcome.written
             frame = read_table(spark, state, table, outcome.pin.version)
-        offer(table.name, frame)
+        elif table in SHARED_VIEWS:
+            frame = frame.localCheckpoint(
+                storageLevel=StorageLevel.DISK_ONLY
+            )  # unlike a cache, it also spares every reader the plan behind it
+        offer(name, frame)
 
-    for wave in in_waves(inputs.rules):
-        with ThreadPoolExecutor(len(wave)) as pool:  # one table's planning hides behind another's work
-            list(pool.map(make, wave))
+    _make_in_order({ANSWERS.name: set(), **dependencies(rules)}, make)
     problems = find_problems(state, inputs, pins[FACTS.name].version)
     with clock.stage("publish"):
         made = _publish(state, last, inputs, pins, problems, clock, peak)
     return _result(made, Mode.FULL, inputs, written, clock, peak)
+
+
+def _make_in_order(needs: Mapping[str, set[str]], make: Callable[[str], None]) -> None:
+    """Make every dataset as soon as what it needs is made; one's planning hides behind another's work."""
+    sorter = TopologicalSorter({name: needed & needs.keys() for name, needed in needs.items()})
+    sorter.prepare()
+    running: dict[Future[None], str] = {}
+    with ThreadPoolExecutor(MADE_AT_ONCE) as pool:
+        while sorter.is_active():
+            running |= {pool.submit(make, name): name for name in sorted(sorter.get_ready())}
+            for finished in wait(running, return_when=FIRST_COMPLETED).done:
+                finished.result()
+                sorter.done(running.pop(finished))
 
 
 def _publish(

@@ -20,6 +20,8 @@ from codeanatomy.store.tables import open_arrow, read_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from codeanatomy.query.lookup import Answer
+
 _STORED = {table.name: table for table in (FACTS, *STORED_TABLES)}
 
 
@@ -29,6 +31,7 @@ class Graph:
 
     state: State
     build: Build
+    root: Path | None = None  # of the repository, for its source lines
 
     def sql(self, query: str) -> pa.Table:
         """Answer one SELECT over the views of the build."""
@@ -37,6 +40,27 @@ class Graph:
     def read(self, query: str) -> pa.RecordBatchReader:
         """Answer one SELECT, batch by batch."""
         return answer(query, self._open_table, self.build.fingerprints["extractor"])
+
+    def callers(self, name: str) -> Answer:
+        """Who calls `name`."""
+        return self._look_up("callers", name)
+
+    def callees(self, name: str) -> Answer:
+        """What `name` calls."""
+        return self._look_up("callees", name)
+
+    def refs(self, name: str) -> Answer:
+        """Where `name` is used."""
+        return self._look_up("refs", name)
+
+    def definition(self, name: str) -> Answer:
+        """Where `name` is defined."""
+        return self._look_up("definition", name)
+
+    def _look_up(self, question: str, name: str) -> Answer:
+        from codeanatomy.query.lookup import look_up  # noqa: PLC0415 - it is made of graphs
+
+        return look_up(self, question, name, self.root)
 
     def spark(self, session: SparkSession) -> Mapping[str, DataFrame]:
         """The stored tables of the build as DataFrames of `session`."""
@@ -58,4 +82,4 @@ def open_graph(
 ) -> Graph:
     """Open the last build of a repository, or the one whose id starts with `build`."""
     opened = open_state(locate_state(repo, state, storage_options or {}))
-    return Graph(opened, find_build(opened, build) if build else current_build(opened))
+    return Graph(opened, find_build(opened, build) if build else current_build(opened), Path(repo))

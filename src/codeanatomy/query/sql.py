@@ -6,16 +6,23 @@ that a query could change back, one SELECT at a time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from codeanatomy.engine.places import cache_directory
 from codeanatomy.errors import InputError
 from codeanatomy.query.views import PUBLIC, view_of
+
+_REFERENCES = re.compile(r"\b((?:from|join)\s+)references\b", re.IGNORECASE)
+"""The view `references` has the name of a keyword: people will not think of quoting it."""
 
 _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
@@ -44,13 +51,14 @@ class _Session:
 
     def read(self, query: str, rows_per_batch: int) -> pa.RecordBatchReader:
         """Lock the connection, then answer."""
+        query = _REFERENCES.sub(r'\1"references"', query)
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
         with _told_in_one_line():
             statements = self._connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise InputError("sql takes one SELECT statement; the graph is read-only")
-            for name in sorted(name.lower() for name in self._connection.get_table_names(query)):
+            for name in sorted(_named_tables(query)):
                 if name not in PUBLIC:
                     raise InputError(f"sql: no dataset is called {name!r}; there are {', '.join(sorted(PUBLIC))}")
                 self._offer(name)
@@ -73,7 +81,18 @@ class _Session:
             return
         for needed in view.inputs:
             self._offer(needed)
-        self._connection.execute(f"CREATE VIEW {name} AS {view.query.sql(dialect='duckdb', comments=False)}")
+        query = view.query.sql(dialect="duckdb", comments=False)
+        self._connection.execute(f'CREATE VIEW "{name}" AS {query}')
+
+
+def _named_tables(query: str) -> set[str]:
+    """Tables a statement names, without those it defines itself. DuckDB's own list fails on `JOIN … USING`."""
+    try:
+        tree = sqlglot.parse_one(query, dialect="duckdb")
+    except SqlglotError as error:
+        raise InputError(f"sql: {str(error).splitlines()[0]}") from error
+    defined = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    return {table.name.lower() for table in tree.find_all(exp.Table) if table.name} - defined
 
 
 @contextmanager

@@ -69,11 +69,11 @@ def view_of(name: str, extractor: str) -> View:
         return View(dataset, _properties(), (CPG_NODES.name, CPG_EDGES.name))
     if dataset in VIEWS:
         rules = [rule for rule in load_rules() if rule.output == dataset]
-        return View(dataset, _union(_rule_query(rule) for rule in rules), _inputs_of(rules))
-    return View(dataset, _fact_query(dataset, extractor), (FACTS.name, REPO_FILES.name))
+        return View(dataset, _union(rule_query(rule) for rule in rules), _inputs_of(rules))
+    return View(dataset, fact_query(dataset, extractor), (FACTS.name, REPO_FILES.name))
 
 
-def _fact_query(dataset: Dataset, extractor: str) -> exp.Query:
+def fact_query(dataset: Dataset, extractor: str) -> exp.Query:
     """Unnest one fact column and give each row to every file that has the content."""
     fact = next(d for d in FACT_DATASETS if d.name == dataset.name)
     unnested = (
@@ -89,7 +89,7 @@ def _fact_query(dataset: Dataset, extractor: str) -> exp.Query:
     )
 
 
-def _rule_query(rule: Rule) -> exp.Query:
+def rule_query(rule: Rule) -> exp.Query:
     """A rule in DuckDB's dialect, with every column of its output."""
     body = sqlglot.parse_one(rule.sql, dialect=DIALECT, into=exp.Select)
     given = set(body.named_selects)
@@ -138,4 +138,11 @@ def _union(queries: Iterable[exp.Query]) -> exp.Query:
 
 
 def _duckdb_type(arrow: pa.DataType) -> str:
-    return {pa.string(): "text", pa.int32(): "int", pa.float64(): "double", pa.bool_(): "boolean"}[arrow]
+    names = {
+        pa.string(): "text",
+        pa.int32(): "int",
+        pa.int64(): "bigint",
+        pa.float64(): "double",
+        pa.bool_(): "boolean",
+    }
+    return names[arrow]

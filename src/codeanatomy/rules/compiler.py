@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
@@ -54,27 +54,34 @@ def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
     """Compile `rules`; refused if they break a contract or read each other in a circle."""
     schema = MappingSchema(_schema((*INPUTS, *STORED_TABLES, *VIEWS)), dialect=DIALECT)
     compiled = tuple(_compile(rule, schema) for rule in rules)
-    in_waves(compiled)
+    dependencies(by_output(compiled))
     return compiled
 
 
-def in_waves(compiled: Sequence[CompiledRule]) -> tuple[tuple[tuple[CompiledRule, ...], ...], ...]:
-    """Rules grouped by the dataset they make, datasets by when they can be made: a wave needs only earlier ones."""
-    groups: dict[str, list[CompiledRule]] = {}
+def by_output(compiled: Iterable[CompiledRule]) -> dict[str, tuple[CompiledRule, ...]]:
+    """Rules grouped by the dataset they make."""
+    groups: dict[str, tuple[CompiledRule, ...]] = {}
     for each in compiled:
-        groups.setdefault(each.rule.output.name, []).append(each)
-    needs = {name: {i for rule in rules for i in rule.inputs if i in groups} for name, rules in groups.items()}
-    sorter = TopologicalSorter(needs)
+        groups[each.rule.output.name] = (*groups.get(each.rule.output.name, ()), each)
+    return groups
+
+
+def dependencies(groups: Mapping[str, Sequence[CompiledRule]]) -> dict[str, set[str]]:
+    """For each dataset that rules make, the datasets it is made from; refused if that is a circle."""
+    needs = {name: {needed for rule in rules for needed in rule.inputs} for name, rules in groups.items()}
     try:
-        sorter.prepare()
+        TopologicalSorter(needs).prepare()
     except CycleError as error:
         raise RuleError(f"rules read each other in a circle: {' → '.join(error.args[1])}") from error
-    waves = []
-    while sorter.is_active():
-        ready = sorted(sorter.get_ready())
-        waves.append(tuple(tuple(groups[name]) for name in ready))
-        sorter.done(*ready)
-    return tuple(waves)
+    return needs
+
+
+def needed_rules(compiled: Sequence[CompiledRule]) -> tuple[CompiledRule, ...]:
+    """The rules a build evaluates: those of stored tables, and of what these read; other views wait for a reader."""
+    needed = {table.name for table in STORED_TABLES}
+    while more := {i for c in compiled if c.rule.output.name in needed for i in c.inputs} - needed:
+        needed |= more
+    return tuple(c for c in compiled if c.rule.output.name in needed)
 
 
 def rules_fingerprint(compiled: Sequence[CompiledRule]) -> str:
@@ -112,7 +119,8 @@ def _check_columns(rule: Rule, columns: tuple[str, ...]) -> None:
     required = {c.name for c in rule.output.columns if c.required}
     if surplus := given - declared:
         raise RuleError(f"rule {rule.name}: {rule.output.name} has no column {sorted(surplus)[0]}")
-    if twice := set(columns) & rule.constants().keys():
+    defaults = {"resolution_method": rule.method, "confidence": rule.confidence}
+    if twice := {c for c in set(columns) & rule.constants().keys() if defaults.get(c, "") is not None}:
         raise RuleError(f"rule {rule.name}: the contract already gives {sorted(twice)[0]}")
     if missing := required - given:
         raise RuleError(f"rule {rule.name}: required column {sorted(missing)[0]} is missing")

@@ -4,8 +4,8 @@ The header is the comment at the top. Its prose says why the rule is as it is; i
 
     output      dataset the rows go to (required)
     kind        node or edge kind, for the graph's tables
-    method      how a target was found, for relations and edges (default: syntax)
-    confidence  how sure that is (default: 1.0)
+    method      how a target was found, for relations and edges, unless the SQL gives it (default: syntax)
+    confidence  how sure that is, unless the SQL gives it (default: 1.0)
 
 A rule gives some columns of its output; the contract's constants and typed nulls fill the others.
 """
@@ -38,15 +38,15 @@ class Rule:
     output: Dataset
     sql: str
     kind: str | None
-    method: str
-    confidence: float
+    method: str | None
+    confidence: float | None
 
     def constants(self) -> dict[str, str | float]:
-        """Output columns whose value the contract gives."""
+        """Output columns whose value the contract gives, or would give if the SQL did not."""
         kind_column = {CPG_NODES.name: "node_kind", CPG_EDGES.name: "edge_kind"}.get(self.output.name)
         values: dict[str, str | float] = {
-            "resolution_method": self.method,
-            "confidence": self.confidence,
+            "resolution_method": self.method or "syntax",
+            "confidence": 1.0 if self.confidence is None else self.confidence,
             "rule_name": self.name,
         }
         if kind_column and self.kind:
@@ -69,8 +69,8 @@ def parse_rule(name: str, source: str) -> Rule:
         output=output,
         sql=source,
         kind=kind,
-        method=contract.get("method", "syntax"),
-        confidence=float(contract.get("confidence", "1.0")),
+        method=contract.get("method"),
+        confidence=float(contract["confidence"]) if "confidence" in contract else None,
     )
 
 

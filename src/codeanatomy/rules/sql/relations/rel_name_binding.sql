@@ -9,6 +9,10 @@ SELECT
   concat('n:', r.file_id, ':', r.ref_no) AS site_id,
   concat('b:', r.file_id, ':', r.binding_key) AS target_id,
   r.bstart,
-  r.bend
+  r.bend,
+  r.line_start AS line,
+  CAST(1.0 AS DOUBLE) AS score,
+  1 AS candidate_count,
+  1 AS rule_priority
 FROM cst_name_refs AS r
 WHERE r.binding_key IS NOT NULL

@@ -1,0 +1,339 @@
+"""Expressions as values: what an expression is made of, in the few forms that can be followed to a definition.
+
+The walk makes them as it meets calls, attributes, bindings and annotations; what a name in them holds is decided at the
+end, by `flow`. A value is the number of a row, a tuple that starts with its form. What cannot be followed (arithmetic,
+slices, …) is `NOTHING`. Emits no facts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from tree_sitter import Node
+
+from codeanatomy.extract import grammar as g
+from codeanatomy.extract.literals import string_value
+from codeanatomy.extract.shapes import called_name, parts, shape, unparenthesized, unstarred
+from codeanatomy.extract.structure import Event
+from codeanatomy.extract.walk import NOTHING, Walk
+
+_MAX_DEPTH: Final = 60
+_MAX_ITEMS: Final = 64
+
+_DOTTED: Final = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_CHOICES: Final = frozenset({b"Optional", b"Union"})
+_WRAPPERS: Final = frozenset(
+    {b"Annotated", b"Final", b"ClassVar", b"Required", b"NotRequired", b"ReadOnly", b"InitVar"}
+)
+_NO_CLASS: Final = frozenset({b"Type", b"type", b"Callable", b"Literal"})
+_NO_NAMES: Final = _CHOICES | _WRAPPERS | _NO_CLASS | {b"None"}
+
+
+class Form(IntEnum):
+    """The first element of a value's row; the others follow in the order given."""
+
+    NAME = 0  # symbol, scope, position: a name where it is read
+    ATTRIBUTE = 1  # value, name
+    CALL = 2  # value of the callee
+    SUPER = 3  # symbol of `super`, scope, value of the class given or NOTHING
+    GETATTR = 4  # symbol of `getattr`, value, name
+    CLASS_OF = 5  # symbol of `type`, value
+    LITERAL = 6  # name of the builtin class
+    ITEMS = 7  # name of the builtin class, keys, values: a display of a list, tuple, set or dict
+    ITEM = 8  # value, key or None
+    EITHER = 9  # values
+    LAMBDA = 10  # first byte
+    TYPE_NAME = 11  # dotted name inside a string annotation
+    IMPORT = 12  # level, module, imported name or empty
+    DEFINITION = 13  # def_no
+    PARAMETER = 14  # def_no, position, kind, value of its type, value of its default
+    ELEMENT = 15  # value: what a loop over it gives
+    ENTERED = 16  # value: what `with` gives
+    RAISED = 17  # value: what `except` gives
+    PART = 18  # value, path of an unpacked target
+    ASSIGNED = 19  # value, value of the declared type: what an assignment binds
+    DELETED = 20  # nothing is left
+    OVERRIDDEN = 21  # def_no of a class: what its bases have
+    SUM = 22  # value of the left operand
+    UNKNOWN = 23  # something that cannot be followed
+
+
+class Value(NamedTuple):
+    """What a target is bound to: cells of its row, and the number of its value."""
+
+    shape: int
+    dotted: int
+    start: int
+    end: int
+    call_no: int = NOTHING
+    def_no: int = NOTHING
+    number: int = NOTHING
+
+    def cells(self) -> tuple[int, ...]:
+        """The part that is a fact."""
+        return self[:-1]
+
+
+def no_value(w: Walk) -> Value:
+    """Nothing is bound, or nothing that stands in the source."""
+    return Value(w.pool[b"none"], NOTHING, NOTHING, NOTHING)
+
+
+def value_of(w: Walk, node: Node) -> Value:
+    """`node` as a value that the walk will come to later."""
+    node = unparenthesized(node)
+    return Value(w.pool[shape(node)], called_name(w, node), node.start_byte, node.end_byte, number=value(w, node))
+
+
+def next_value(w: Walk, node: Node) -> Value:
+    """`node` as the value that the walk will come to next, so that its own number is known."""
+    bound = value_of(w, node)
+    what = w.pool.texts[bound.shape]
+    if what == b"call":
+        return bound._replace(call_no=w.call_count)
+    return bound._replace(def_no=len(w.def_qualnames)) if what == b"lambda" else bound
+
+
+def new_value(w: Walk, *row: Any) -> int:
+    """The number of a new value."""
+    w.values.append(row)
+    return len(w.values) - 1
+
+
+def bind_value(w: Walk, symbol: int, position: int, number: int) -> None:
+    """A name is bound to a value, from this position on."""
+    w.events.setdefault(symbol, []).append(Event(position, w.block, number))
+
+
+def name_value(w: Walk, start: int, end: int, scope: int = NOTHING) -> int:
+    """The value of the name that is read between `start` and `end`."""
+    known = w.name_values.get(start)
+    if known is not None:
+        return known
+    if start == end:
+        return NOTHING
+    scope = w.scope if scope == NOTHING else scope
+    symbol = w.scopes.symbol(scope, w.pool[w.text[start:end]])
+    number = w.name_values[start] = new_value(w, Form.NAME, symbol, scope, start)
+    return number
+
+
+def value(w: Walk, node: Node, depth: int = 0) -> int:
+    """The value of an expression of the scope in which the walk is."""
+    kind = node.kind_id
+    if kind == g.IDENTIFIER:
+        return name_value(w, node.start_byte, node.end_byte)
+    make = _MAKERS.get(kind)
+    if make is None or depth > _MAX_DEPTH:
+        return NOTHING
+    key = node.id
+    known = w.node_values.get(key)
+    if known is None:
+        known = make(w, node, depth + 1)
+        if depth == 0 or known != NOTHING:
+            w.node_values[key] = known
+    return known
+
+
+def type_value(w: Walk, node: Node, depth: int = 0) -> int:
+    """The value of the class that an annotation names, or of the classes it chooses from."""
+    kind = node.kind_id
+    if depth > _MAX_DEPTH:
+        return NOTHING
+    if kind in (g.IDENTIFIER, g.ATTRIBUTE):
+        return value(w, node)
+    if kind in (g.TYPE, g.PARENTHESIZED):
+        inside = parts(node)
+        return type_value(w, inside[0], depth + 1) if len(inside) == 1 else NOTHING
+    if kind in (g.STRING, g.CONCATENATED_STRING):
+        return _quoted_type(w, string_value(node, w.text))
+    if kind in (g.BINARY_OPERATOR, g.UNION_TYPE):
+        return _either(w, [type_value(w, part, depth + 1) for part in parts(node)])
+    if kind in (g.GENERIC_TYPE, g.SUBSCRIPT):
+        return _generic_type(w, node, depth)
+    return NOTHING
+
+
+def _generic_type(w: Walk, node: Node, depth: int) -> int:
+    """`Base[arguments]`."""
+    base, *arguments = parts(node)
+    if len(arguments) == 1 and arguments[0].kind_id == g.TYPE_PARAMETER:
+        arguments = parts(arguments[0])
+    name = w.text[base.start_byte : base.end_byte].rpartition(b".")[2]
+    if name in _CHOICES:
+        return _either(w, [type_value(w, argument, depth + 1) for argument in arguments])
+    if name in _WRAPPERS:
+        return type_value(w, arguments[0], depth + 1) if arguments else NOTHING
+    return NOTHING if name in _NO_CLASS else type_value(w, base, depth + 1)
+
+
+def _quoted_type(w: Walk, text: bytes | None) -> int:
+    names = [name.partition(b"[")[0].strip() for name in (text or b"").split(b"|")]
+    return _either(
+        w, [new_value(w, Form.TYPE_NAME, name) for name in names if _DOTTED.fullmatch(name) and name not in _NO_NAMES]
+    )
+
+
+def _either(w: Walk, values: list[int]) -> int:
+    """One of several values."""
+    known = [each for each in values if each != NOTHING]
+    if len(known) <= 1:
+        return known[0] if known else NOTHING
+    return new_value(w, Form.EITHER, tuple(known))
+
+
+def _attribute(w: Walk, node: Node, depth: int) -> int:
+    names = []
+    while node.kind_id == g.ATTRIBUTE:
+        children = node.children
+        names.append(w.text[children[-1].start_byte : children[-1].end_byte])
+        node = unparenthesized(unstarred(children[0]))
+    base = value(w, node, depth)
+    if base == NOTHING:
+        return NOTHING
+    for name in reversed(names):
+        base = new_value(w, Form.ATTRIBUTE, base, name)
+    return base
+
+
+def _call(w: Walk, node: Node, depth: int) -> int:
+    children = node.children
+    callee = unparenthesized(unstarred(children[0]))
+    if callee.kind_id == g.IDENTIFIER:
+        special = _SPECIAL_CALLS.get(w.text[callee.start_byte : callee.end_byte])
+        if special is not None and children[-1].kind_id == g.ARGUMENT_LIST:
+            made = special(w, callee, parts(children[-1]), depth)
+            if made != NOTHING:
+                return made
+    called = value(w, callee, depth)
+    return new_value(w, Form.CALL, called) if called != NOTHING else NOTHING
+
+
+def _super(w: Walk, callee: Node, arguments: list[Node], depth: int) -> int:
+    symbol = w.scopes.symbol(w.scope, w.pool[b"super"])
+    given = value(w, arguments[0], depth) if arguments else NOTHING
+    if arguments and given == NOTHING:
+        return NOTHING
+    return new_value(w, Form.SUPER, symbol, w.scope, given)
+
+
+def _getattr(w: Walk, callee: Node, arguments: list[Node], depth: int) -> int:
+    name = string_value(unparenthesized(arguments[1]), w.text) if len(arguments) > 1 else None
+    of = value(w, arguments[0], depth) if name is not None and _DOTTED.fullmatch(name) and b"." not in name else NOTHING
+    if of == NOTHING:
+        return NOTHING
+    return new_value(w, Form.GETATTR, w.scopes.symbol(w.scope, w.pool[b"getattr"]), of, name)
+
+
+def _class_of(w: Walk, callee: Node, arguments: list[Node], depth: int) -> int:
+    of = value(w, arguments[0], depth) if len(arguments) == 1 else NOTHING
+    if of == NOTHING:
+        return NOTHING
+    return new_value(w, Form.CLASS_OF, w.scopes.symbol(w.scope, w.pool[b"type"]), of)
+
+
+_SPECIAL_CALLS: Final[Mapping[bytes, Callable[[Walk, Node, list[Node], int], int]]] = {
+    b"super": _super,
+    b"getattr": _getattr,
+    b"type": _class_of,
+}
+
+
+def _display(w: Walk, node: Node, depth: int) -> int:
+    """A list, tuple, set or dict that is written out; a starred element hides where the others are."""
+    keys: list[object] = []
+    values: list[int] = []
+    for at, element in enumerate(parts(node)[:_MAX_ITEMS]):
+        if element.kind_id == g.PAIR:
+            key, held = element.children[0], element.children[-1]
+            keys.append(constant(w, key))
+            values.append(value(w, held, depth) if held.kind_id not in g.LITERALS else NOTHING)
+        else:
+            splat = element.kind_id in (g.LIST_SPLAT, g.DICTIONARY_SPLAT)
+            keys.append(None if splat else at)
+            values.append(NOTHING if splat or element.kind_id in g.LITERALS else value(w, element, depth))
+    return new_value(w, Form.ITEMS, _DISPLAYS[node.kind_id], tuple(keys), tuple(values))
+
+
+def constant(w: Walk, node: Node) -> object:
+    """The value of a constant that can be a key: a string or a small number."""
+    text = w.text[node.start_byte : node.end_byte]
+    if node.kind_id == g.INTEGER and text.isdigit() and len(text) < 10:
+        return int(text)
+    if node.kind_id == g.UNARY_OPERATOR and text[:1] == b"-" and text[1:].isdigit() and len(text) < 10:
+        return int(text)
+    return string_value(node, w.text)
+
+
+def _item(w: Walk, node: Node, depth: int) -> int:
+    of, *keys = parts(node)
+    holder = value(w, of, depth)
+    if holder == NOTHING:
+        return NOTHING
+    return new_value(w, Form.ITEM, holder, constant(w, keys[0]) if len(keys) == 1 else None)
+
+
+def _conditional(w: Walk, node: Node, depth: int) -> int:
+    inside = parts(node)
+    return _either(w, [value(w, part, depth) for part in (inside[0], inside[-1])])
+
+
+def _sum(w: Walk, node: Node, depth: int) -> int:
+    """`a + b`, which is what `a` is if both are sequences."""
+    children = node.children
+    if len(children) != 3 or w.text[children[1].start_byte : children[1].end_byte] not in (b"+", b"%"):
+        return NOTHING
+    left = value(w, children[0], depth)
+    return new_value(w, Form.SUM, left) if left != NOTHING else NOTHING
+
+
+def _literal(w: Walk, node: Node, depth: int) -> int:
+    name = _LITERAL_CLASSES.get(node.kind_id)
+    if name == b"str":
+        prefix = w.text[node.start_byte : node.start_byte + 2].lower().partition(b"'")[0].partition(b'"')[0]
+        name = b"bytes" if b"b" in prefix else name
+    return new_value(w, Form.LITERAL, name) if name else NOTHING
+
+
+def _last(w: Walk, node: Node, depth: int) -> int:
+    """What stands last in it: of `await x`, of `name := x`, of `(x)`."""
+    inside = parts(node)
+    return value(w, inside[-1], depth) if inside else NOTHING
+
+
+_DISPLAYS: Final = {
+    g.LIST: b"list",
+    g.TUPLE: b"tuple",
+    g.EXPRESSION_LIST: b"tuple",
+    g.PATTERN_LIST: b"tuple",
+    g.SET: b"set",
+    g.DICTIONARY: b"dict",
+}
+_LITERAL_CLASSES: Final = {
+    g.STRING: b"str",
+    g.CONCATENATED_STRING: b"str",
+    g.INTEGER: b"int",
+    g.kind("float"): b"float",
+    g.kind("true"): b"bool",
+    g.kind("false"): b"bool",
+    g.kind("list_comprehension"): b"list",
+    g.kind("set_comprehension"): b"set",
+    g.kind("dictionary_comprehension"): b"dict",
+}
+_MAKERS: Final[Mapping[int, Callable[[Walk, Node, int], int]]] = {
+    g.ATTRIBUTE: _attribute,
+    g.CALL: _call,
+    g.SUBSCRIPT: _item,
+    g.LAMBDA: lambda w, node, _: new_value(w, Form.LAMBDA, node.start_byte),
+    g.kind("conditional_expression"): _conditional,
+    g.kind("boolean_operator"): _conditional,
+    g.BINARY_OPERATOR: _sum,
+    g.kind("await"): _last,
+    g.NAMED_EXPRESSION: _last,
+    g.PARENTHESIZED: _last,
+    **dict.fromkeys(_DISPLAYS, _display),
+    **dict.fromkeys(_LITERAL_CLASSES, _literal),
+}

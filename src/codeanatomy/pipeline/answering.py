@@ -1,0 +1,70 @@
+"""The answering stage: the questions of the snapshot's files go to Spark, each task answers those of some files.
+
+A worker reads what the files hold from the pinned facts, once, and keeps it for its later tasks: an answer depends on
+the whole repository, and what it depends on is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
+
+from codeanatomy.catalogue.tables import ANSWERS, FACTS
+from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.pipeline.datasets import read_facts
+from codeanatomy.resolve import Index, Resolver, answer_files
+from codeanatomy.rules.evaluator import spark_schema
+from codeanatomy.store.state import State
+from codeanatomy.store.tables import open_arrow
+
+FILES_PER_TASK = 300
+"""Enough that reading the index is worth it, few enough that no core waits long for the last task."""
+
+_INDEXED = ["content_id", "sym_values", "all_names"]
+_MODULES = ["file_id", "path", "content_id", "module_fqn", "is_init", "is_stub"]
+
+
+def answer_questions(spark: SparkSession, state: State, files: pa.Table, facts_version: int) -> DataFrame:
+    """The answers to every question of `files`, which are those of the snapshot."""
+    answering = _Answering(state, facts_version, files.select(_MODULES))
+    tasks = -(-files.num_rows // FILES_PER_TASK) or 1
+    asked = read_facts(spark, state, facts_version, "content_id", "asks").where(F.size("asks") > 0)
+    owners = F.broadcast(spark.createDataFrame(files.select(["content_id", "file_id", "path"])))
+    placed = asked.join(owners, "content_id").repartitionByRange(tasks, "path").select("file_id", "asks")
+    return placed.mapInArrow(answering, spark_schema(ANSWERS))
+
+
+@dataclass(frozen=True)
+class _Answering:
+    """What one task does; pickled to the workers."""
+
+    state: State
+    facts_version: int
+    files: pa.Table
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Answer the questions of the files of each batch."""
+        resolver = Resolver(self._index())
+        for batch in batches:
+            yield answer_files(resolver, batch)
+
+    def _index(self) -> Index:
+        key = (self.state.location.uri, self.facts_version)
+        for kept_key, kept_files, index in _kept:
+            if kept_key == key and kept_files.equals(self.files):
+                return index
+        contents = pc.unique(self.files["content_id"].drop_null())
+        of_these = pc.field("content_id").isin(contents) & (pc.field("extractor") == EXTRACTOR_VERSION)
+        facts = open_arrow(self.state, FACTS, self.facts_version).to_table(_INDEXED, filter=of_these)
+        index = Index(self.files, facts)
+        _kept[:] = [(key, self.files, index)]
+        return index
+
+
+_kept: list[tuple[tuple[str, int], pa.Table, Index]] = []
+"""The index of this process's last task."""

@@ -1,0 +1,176 @@
+"""What the files of a snapshot hold, by module and by name, in the form questions are answered from.
+
+Built from the scan and from two columns of the facts. A file's part is decoded when it is first looked into, so that an
+index costs what is read of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleFile:
+    """A file as a module; an index has one of each, so that it is equal to itself alone."""
+
+    file_id: str
+    path: str
+    content_id: str | None
+    module: str
+    is_init: bool
+    is_stub: bool
+
+    def package(self) -> str:
+        """The package that relative imports start from."""
+        return self.module if self.is_init else self.module.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What stands under a name: alternatives to evaluate, and the binding, if a scope has one."""
+
+    alternatives: tuple[str, ...]
+    binding_key: str | None
+    kind: str | None
+    stars_before: int = 0
+
+
+@dataclass(slots=True)
+class ClassNames:
+    """What a class and its instances hold."""
+
+    qualname: str
+    bases: list[Slot] = field(default_factory=list)
+    metaclass: Slot | None = None
+    members: dict[str, Slot] = field(default_factory=dict)
+    attributes: dict[str, Slot] = field(default_factory=dict)
+    setters: dict[str, Slot] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class FileNames:
+    """What a file holds: names of its module, its classes, what its functions give."""
+
+    names: dict[str, Slot] = field(default_factory=dict)
+    classes: dict[str, ClassNames] = field(default_factory=dict)
+    returns: dict[str, Slot] = field(default_factory=dict)
+    return_types: dict[str, Slot] = field(default_factory=dict)
+    yields: dict[str, Slot] = field(default_factory=dict)
+    stars: list[Slot] = field(default_factory=list)
+    exports: list[tuple[str, str | None, str | None]] = field(default_factory=list)
+
+
+class Index:
+    """The modules of a snapshot and what their files hold."""
+
+    def __init__(self, files: pa.Table, facts: pa.Table) -> None:
+        """`files` has the columns of `ModuleFile`; `facts` has `content_id`, `sym_values` and `all_names`."""
+        self._row_of = {content: row for row, content in enumerate(facts["content_id"].to_pylist())}
+        self._values = _Lists(facts["sym_values"], _SLOT_FIELDS)
+        self._exports = _Lists(facts["all_names"], _EXPORT_FIELDS)
+        self._names: dict[str | None, FileNames] = {None: FileNames()}
+        self.files: dict[str, ModuleFile] = {}
+        self.modules: dict[str, tuple[ModuleFile, ...]] = {}
+        self.packages: set[str] = set()
+        self._read_files(files)
+
+    def _read_files(self, files: pa.Table) -> None:
+        columns = [files[name].to_pylist() for name in ("file_id", "path", "content_id", "module_fqn")]
+        flags = [files[name].to_pylist() for name in ("is_init", "is_stub")]
+        claims: dict[str, list[ModuleFile]] = {}
+        for file in map(ModuleFile, *columns, *flags):
+            self.files[file.file_id] = file
+            claims.setdefault(file.module, []).append(file)
+            parent = file.module.rpartition(".")[0]
+            while parent and parent not in self.packages:
+                self.packages.add(parent)
+                parent = parent.rpartition(".")[0]
+        for module, claimants in claims.items():
+            packages = {f.path.rpartition("/")[0] for f in claimants if f.is_init}
+            # Python finds a package before the module of that name beside it.
+            found = [f for f in claimants if f.path.rpartition(".")[0] not in packages]
+            self.modules[module] = tuple(sorted(found, key=lambda f: (f.is_stub, not f.is_init, f.path)))
+
+    def is_module(self, name: str) -> bool:
+        """Whether the repository has this module, or a package of that name."""
+        return name in self.modules or name in self.packages
+
+    def names(self, file: ModuleFile) -> FileNames:
+        """What a file holds; nothing, if it could not be read."""
+        content = file.content_id if file.content_id in self._row_of else None
+        known = self._names.get(content)
+        if known is None and content is not None:
+            known = self._names[content] = self._decode(self._row_of[content])
+        return known or FileNames()
+
+    def _decode(self, row: int) -> FileNames:
+        held = FileNames()
+        for value in self._values.rows(row):
+            _add(held, *value)
+        held.exports += self._exports.rows(row)
+        return held
+
+
+class _Lists:
+    """A column of lists of structs, decoded one list at a time."""
+
+    def __init__(self, column: pa.ChunkedArray, fields: tuple[str, ...]) -> None:
+        lists = column.combine_chunks()
+        self._ends = [0, *pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0)).to_pylist()]
+        structs = lists.flatten()
+        self._fields = [structs.field(name) for name in fields]
+
+    def rows(self, number: int) -> Iterator[tuple[Any, ...]]:
+        """The structs of one list, as tuples."""
+        start, end = self._ends[number], self._ends[number + 1]
+        return zip(*(field.slice(start, end - start).to_pylist() for field in self._fields), strict=True)
+
+
+_SLOT_FIELDS: Final = ("slot", "def_key", "qualname", "name", "binding_key", "value", "kind", "stars_before")
+_EXPORT_FIELDS: Final = ("op", "name", "ref")
+
+
+def _add(
+    held: FileNames,
+    slot: str,
+    key: str,
+    qualname: str,
+    name: str,
+    binding_key: str | None,
+    value: str | None,
+    kind: str | None,
+    stars_before: int,
+) -> None:
+    """Put one row of `sym_values` where it is looked for."""
+    stands = Slot(tuple(value.split(" | ")) if value else (), binding_key, kind, stars_before)
+    if slot == "global":
+        held.names[name] = stands
+    elif slot == "star":
+        held.stars.append(stands)
+    elif slot == "returns":
+        held.returns[key] = stands
+    elif slot == "return_type":
+        held.return_types[key] = stands
+    elif slot == "yields":
+        held.yields[key] = stands
+    else:
+        owner = held.classes.get(key)
+        if owner is None:
+            owner = held.classes[key] = ClassNames(qualname)
+        if slot == "base":
+            owner.bases.append(stands)
+        elif slot == "metaclass":
+            owner.metaclass = stands
+        elif slot != "class":
+            holder = {"member": owner.members, "attribute": owner.attributes, "setter": owner.setters}[slot]
+            before = holder.get(name)  # a class attribute that is also assigned from outside
+            holder[name] = stands if before is None else _joined(before, stands)
+
+
+def _joined(first: Slot, second: Slot) -> Slot:
+    return Slot((*first.alternatives, *second.alternatives), first.binding_key or second.binding_key, first.kind)

@@ -1,0 +1,674 @@
+"""Evaluate questions over an index: follow imports, star imports, class hierarchies and what names hold.
+
+Every evaluation returns what was found and its **trail**: the names of the modules that were looked at, present or
+absent. Whatever happens outside the trail cannot change the answer.
+
+Evaluation is a search that may come back to where it is (`from a import x` in `b`, `from b import x` in `a`). A search
+that does finds nothing there; what depended on it is remembered only until the question at the top is answered, because
+another question would enter the circle elsewhere. So an answer depends on the question and the index alone, never on
+what was asked before.
+
+The language of questions is described in `codeanatomy.extract.flow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from typing import Any, Final
+
+from codeanatomy.resolve.builtins import BUILTIN, BUILTINS, LOWERCASE_CLASSES, MODULE_MEMBERS, OBJECT_MEMBERS
+from codeanatomy.resolve.index import ClassNames, FileNames, Index, ModuleFile, Slot
+from codeanatomy.resolve.mro import linearized
+from codeanatomy.resolve.values import (
+    EMPTY,
+    Absent,
+    Class,
+    External,
+    ExternalInstance,
+    Found,
+    Function,
+    Generated,
+    How,
+    Instance,
+    Module,
+    Super,
+    Trail,
+    Unknown,
+    Value,
+    Variable,
+)
+
+_MAX_DEPTH: Final = 150
+_MAX_VALUES: Final = 16
+_MAX_ORDERS: Final = 4
+_NO_TRAIL: Final[Trail] = frozenset()
+_LETTERS: Final = frozenset("fpsk")
+
+Result = tuple[Any, Trail]
+
+
+class Resolver:
+    """Answers questions over one index."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._known: dict[tuple[Any, ...], Result] = {}
+        self._passing: dict[tuple[Any, ...], Result] = {}
+        self._open: set[tuple[Any, ...]] = set()
+        self._cuts = 0
+
+    def evaluate(self, file: ModuleFile, question: str) -> tuple[Found, Trail]:
+        """What a question of a file can mean."""
+        self._passing.clear()
+        self._cuts = 0
+        return self._alternatives(file, question.split(" | "))
+
+    def member(self, of: Class, name: str) -> tuple[Found, Trail]:
+        """What a class has under a name, its bases included; nothing if that is not in the repository."""
+        found, trail = self._in_classes(of, name, 0)
+        return (found if found is not None else EMPTY), trail
+
+    def called(self, function: Function) -> tuple[Found, Trail]:
+        """What a call of a function gives."""
+        return self._called(function)
+
+    def setter(self, function: Function) -> str | None:
+        """The key of the function that writes the property `function`."""
+        for names in self._file_names(function.file_id).classes.values():
+            for name, slot in names.setters.items():
+                if name in names.members and names.members[name].alternatives == (f"p:{function.key}",):
+                    return slot.alternatives[0][2:]
+        return None
+
+    # The search.
+
+    def _solve(self, key: tuple[Any, ...], search: Callable[..., Result], nothing: Any) -> Result:
+        """`search(*key[1:])`, once; `nothing` where the search comes back to itself."""
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        if key in self._passing:
+            self._cuts += 1
+            return self._passing[key]
+        if key in self._open or len(self._open) > _MAX_DEPTH:
+            self._cuts += 1
+            return nothing, _NO_TRAIL
+        cuts = self._cuts
+        self._open.add(key)
+        result = search(*key[1:])
+        self._open.discard(key)
+        (self._known if self._cuts == cuts else self._passing)[key] = result
+        return result
+
+    def _alternatives(self, file: ModuleFile, terms: Sequence[str]) -> tuple[Found, Trail]:
+        if len(terms) == 1:
+            return self._term(file, terms[0])
+        found: Found = {}
+        trail = _NO_TRAIL
+        for term in terms:
+            values, looked_at = self._term(file, term)
+            _merge(found, values)
+            trail |= looked_at
+        return found, trail
+
+    def _term(self, file: ModuleFile, term: str) -> tuple[Found, Trail]:
+        return self._solve(("term", file, term), self._search_term, EMPTY)
+
+    def _search_term(self, file: ModuleFile, term: str) -> Result:
+        before, _, step = term.rpartition(" ")
+        if not before:
+            return self._root(file, term)
+        if step.startswith(".") and before.startswith("i:") and " " not in before:
+            return self._imported_name(file, before, step[1:])
+        found, trail = self._term(file, before)
+        return self._step(found, trail, step)
+
+    def _step(self, found: Found, trail: Trail, step: str) -> Result:
+        if step == "=":
+            return {value: how | How.ASSIGNMENT | How.ALIAS for value, how in found.items()}, trail
+        result: Found = {}
+        for value, how in list(found.items())[:_MAX_VALUES]:
+            held: Found = {value: 0}
+            if isinstance(value, Function) and value.letter == "p":  # a property is what it gives
+                held, looked_at = self._called(value)
+                trail |= looked_at
+            for each, read in held.items():
+                values, looked_at = self._apply(each, step)
+                _merge(result, values, (how | read) & ~How.ALIAS)
+                trail |= looked_at
+        return result, trail
+
+    def _apply(self, value: Value, step: str) -> tuple[Found, Trail]:
+        if step.startswith("."):
+            return self._attribute(value, step[1:])
+        return _STEPS[step](self, value)
+
+    # Roots.
+
+    def _root(self, file: ModuleFile, token: str) -> Result:
+        letter, _, rest = token.partition(":")
+        if letter == "g":
+            return self._global(file, rest)
+        if letter == "o":
+            return self._global(file, rest, own=False)
+        if letter == "c":
+            return {Class(file.file_id, rest): 0}, _NO_TRAIL
+        if letter in _LETTERS:
+            return {Function(file.file_id, rest, letter): 0}, _NO_TRAIL
+        if letter == "b":
+            return {External(f"{BUILTIN}.{rest}"): 0}, _NO_TRAIL
+        name = _absolute(file, token)
+        if name is None:
+            return {Absent(rest.partition(":")[2] or "."): How.IMPORT}, _NO_TRAIL
+        return self._module(file, name)
+
+    def _module(self, file: ModuleFile, name: str) -> Result:
+        """An imported module, by its absolute name."""
+        index = self.index
+        top = name.partition(".")[0]
+        trail = frozenset((name, top))
+        if index.is_module(name):
+            return {Module(name): How.IMPORT}, trail
+        if not file.is_init and not index.is_module(top) and file.package() not in index.modules:
+            beside = f"{file.package()}.{name}"  # a script finds the modules beside it
+            trail |= {beside}
+            if file.package() and index.is_module(beside):
+                return {Module(beside): How.IMPORT}, trail
+        if top in index.modules:
+            return {Absent(name): How.IMPORT}, trail
+        return {External(name): How.IMPORT}, trail
+
+    def _imported_name(self, file: ModuleFile, module: str, name: str) -> Result:
+        """`from module import name`: an attribute of the module, else a module inside it."""
+        found, trail = self._term(file, module)
+        result: Found = {}
+        for value in found:
+            if isinstance(value, Module) and value.name == file.module and len(self.index.modules[value.name]) == 1:
+                # A package that imports its own submodule: the attribute is what this import makes.
+                inside = f"{value.name}.{name}"
+                trail |= {inside}
+                if self.index.is_module(inside):
+                    result[Module(inside)] = How.IMPORT
+                    continue
+            values, looked_at = self._attribute(value, name)
+            _merge(result, values, How.IMPORT)
+            trail |= looked_at
+        return result, trail
+
+    def _global(self, file: ModuleFile, name: str, *, own: bool = True) -> Result:
+        """A name as code of the file reads it: its own, one of a star import, a builtin."""
+        found, trail = self._name(file, name) if own else self._starred(file, name, 0)
+        if found is not None:
+            return found, trail
+        if file.is_init:
+            inside = f"{file.module}.{name}"
+            trail |= {inside}
+            if self.index.is_module(inside):
+                return {Module(inside): How.IMPORT}, trail
+        if name in MODULE_MEMBERS:
+            return EMPTY, trail
+        if name in BUILTINS:
+            return {External(f"{BUILTIN}.{name}"): 0}, trail
+        stars, looked_at = self._external_stars(file)
+        if stars:
+            return {External(f"{stars[0]}.{name}"): How.STAR}, trail | looked_at
+        return {Absent(f"{file.module}.{name}"): 0}, trail | looked_at
+
+    def _external_stars(self, file: ModuleFile) -> tuple[list[str], Trail]:
+        """Modules outside the repository whose every name the file imports."""
+        stars: list[str] = []
+        trail = _NO_TRAIL
+        for slot in self.index.names(file).stars:
+            found, looked_at = self._alternatives(file, slot.alternatives)
+            trail |= looked_at
+            stars += (value.name for value in found if isinstance(value, External))
+        return stars, trail
+
+    # Names of modules.
+
+    def _name(self, file: ModuleFile, name: str) -> tuple[Found | None, Trail]:
+        """What a file has under a name; None if it has no such name."""
+        return self._solve(("name", file, name), self._search_name, None)
+
+    def _search_name(self, file: ModuleFile, name: str) -> Result:
+        slot = self.index.names(file).names.get(name)
+        if slot is None:
+            return self._starred(file, name, 0)
+        later, trail = self._starred(file, name, slot.stars_before)
+        if later is not None:
+            return later, trail
+        found, looked_at = self._slot(file, slot)
+        return found, trail | looked_at
+
+    def _starred(self, file: ModuleFile, name: str, start: int) -> tuple[Found | None, Trail]:
+        """What the star imports of a file, from the one numbered `start`, bind under a name; the last one wins."""
+        trail = frozenset((file.module,))
+        for star in reversed(self.index.names(file).stars[start:]):
+            modules, looked_at = self._alternatives(file, star.alternatives)
+            trail |= looked_at
+            for module in modules:
+                if isinstance(module, Module):
+                    starred, looked_at = self._starred_name(module.name, name)
+                    trail |= looked_at
+                    if starred:
+                        return {value: how | How.IMPORT | How.STAR for value, how in starred.items()}, trail
+        return None, trail
+
+    def _starred_name(self, module: str, name: str) -> tuple[Found | None, Trail]:
+        """What `from module import *` binds under a name."""
+        trail = frozenset((module,))
+        for file in self.index.modules.get(module, ()):
+            exported, looked_at = self._exports(file)
+            trail |= looked_at
+            if exported is None or ("*" in exported and name not in exported):
+                offered = not name.startswith("_")
+            else:
+                offered = name in exported
+            if offered:
+                found, looked_at = self._module_name(file, name, submodules=exported is not None)
+                trail |= looked_at
+                if found is not None:
+                    return found, trail
+        return None, trail
+
+    def _exports(self, file: ModuleFile) -> tuple[frozenset[str] | None, Trail]:
+        """The names of `__all__`, with a `*` if they are not all known; None if there is no `__all__`."""
+        return self._solve(("exports", file), self._search_exports, frozenset(("*",)))
+
+    def _search_exports(self, file: ModuleFile) -> Result:
+        held = self.index.names(file)
+        if not held.exports:
+            return None, frozenset((file.module,))
+        names: set[str] = set()
+        trail = frozenset((file.module,))
+        for op, name, ref in held.exports:
+            if op == "set":
+                names.clear()
+            elif name is not None:
+                (names.discard if op == "remove" else names.add)(name)
+            else:
+                added, looked_at = self._exports_of(file, ref)
+                names |= added
+                trail |= looked_at
+        return frozenset(names), trail
+
+    def _exports_of(self, file: ModuleFile, ref: str | None) -> tuple[frozenset[str], Trail]:
+        """The names of another module's `__all__`, given as an expression."""
+        unknown = frozenset(("*",))
+        first, *rest = (ref or "").split(".")
+        slot = self.index.names(file).names.get(first)
+        if rest and rest[-1] == "__all__":
+            term = " .".join([f"g:{first}", *rest[:-1]])
+        elif slot and not rest and len(slot.alternatives) == 1 and slot.alternatives[0].endswith(" .__all__"):
+            term = slot.alternatives[0].removesuffix(" .__all__")  # `from module import __all__ as …`
+        else:
+            return unknown, _NO_TRAIL
+        found, trail = self._term(file, term)
+        names: frozenset[str] = frozenset()
+        for module in found:
+            if isinstance(module, Module):
+                for each in self.index.modules.get(module.name, ())[:1]:
+                    exported, looked_at = self._exports(each)
+                    names |= exported or unknown
+                    trail |= looked_at
+        return names or unknown, trail
+
+    def _slot(self, file: ModuleFile, slot: Slot) -> tuple[Found, Trail]:
+        """What stands in a slot: the variable itself, and what it holds."""
+        found, trail = self._alternatives(file, slot.alternatives) if slot.alternatives else (EMPTY, _NO_TRAIL)
+        result = dict(found)
+        if slot.kind in ("variable", "mixed") and slot.binding_key:
+            result[Variable(file.file_id, slot.binding_key)] = 0
+        if slot.kind == "import":
+            result = {value: how | How.IMPORT for value, how in result.items()}
+        return result, trail
+
+    # Attributes.
+
+    def _attribute(self, value: Value, name: str) -> tuple[Found, Trail]:
+        if isinstance(value, Module):
+            return self._module_attribute(value.name, name)
+        if isinstance(value, Instance):
+            return self._solve(("instance", value.of, name), self._search_instance, EMPTY)
+        if isinstance(value, Class):
+            return self._solve(("class", value, name), self._search_class, EMPTY)
+        if isinstance(value, Super):
+            return self._solve(("super", value.of, name), self._search_super, EMPTY)
+        if isinstance(value, External):
+            return {External(f"{value.name}.{name}"): 0}, _NO_TRAIL
+        if isinstance(value, ExternalInstance):
+            if name == "__class__":
+                return {External(value.of): 0}, _NO_TRAIL
+            return {External(f"{value.of}.{name}"): How.MRO}, _NO_TRAIL
+        if isinstance(value, Absent):
+            return (EMPTY if value.is_member else {Absent(f"{value.name}.{name}"): 0}), _NO_TRAIL
+        return EMPTY, _NO_TRAIL
+
+    def _module_attribute(self, module: str, name: str) -> tuple[Found, Trail]:
+        """An attribute of a module: of the sources that claim its name, else of its stubs, else a submodule."""
+        files = self.index.modules.get(module, ())
+        result: Found = {}
+        trail = frozenset((module,))
+        for stubs in (False, True):
+            for file in files:
+                if file.is_stub == stubs:
+                    found, looked_at = self._name(file, name)
+                    trail |= looked_at
+                    _merge(result, found or EMPTY)
+            if result:
+                return result, trail
+        inside = f"{module}.{name}"
+        trail |= {inside}
+        if self.index.is_module(inside):
+            return {Module(inside): How.IMPORT}, trail
+        for file in files:
+            stars, looked_at = self._external_stars(file)
+            trail |= looked_at
+            if stars:
+                return {External(f"{stars[0]}.{name}"): How.STAR}, trail
+            if "__getattr__" in self.index.names(file).names:
+                return EMPTY, trail
+        return {(Absent if files else External)(inside): 0}, trail
+
+    def _module_name(self, file: ModuleFile, name: str, *, submodules: bool) -> tuple[Found | None, Trail]:
+        found, trail = self._name(file, name)
+        inside = f"{file.module}.{name}"
+        if found is None and submodules and file.is_init and self.index.is_module(inside):
+            return {Module(inside): How.IMPORT}, trail | {inside}
+        return found, trail
+
+    def _search_instance(self, of: Class, name: str) -> Result:
+        if name == "__class__":
+            return {of: 0}, _NO_TRAIL
+        classes, trail = self._mro(of)
+        member, looked_at = self._in_classes(of, name, 0)
+        trail |= looked_at
+        if member and any(isinstance(value, Function) and value.letter == "p" for value in member):
+            return member, trail
+        for each in classes:
+            names = self._class_names(each)
+            if isinstance(each, Class) and names and name in names.attributes:
+                found, looked_at = self._slot(self.index.files[each.file_id], names.attributes[name])
+                trail |= looked_at | {self.index.files[each.file_id].module}
+                result = {value: how | How.MRO for value, how in found.items()}
+                if not result or names.attributes[name].kind != "variable":  # not always assigned before it is read
+                    _merge(result, member or EMPTY)
+                return result, trail
+        if member is not None:
+            return member, trail
+        return self._missing(of, classes, name, "__getattr__"), trail
+
+    def _search_class(self, of: Class, name: str) -> Result:
+        found, trail = self._in_classes(of, name, 0)
+        if found is not None:
+            return {_unread(value): how for value, how in found.items()}, trail
+        classes, looked_at = self._mro(of)
+        trail |= looked_at
+        for meta in self._metaclasses(classes):
+            found, looked_at = self._in_classes(meta, name, 0)
+            trail |= looked_at
+            if found is not None:
+                return found, trail
+        return self._missing(of, classes, name, None), trail
+
+    def _metaclasses(self, classes: Sequence[Value]) -> list[Class]:
+        for each in classes:
+            names = self._class_names(each) if isinstance(each, Class) else None
+            if names and names.metaclass and isinstance(each, Class):
+                found, _ = self._alternatives(self.index.files[each.file_id], names.metaclass.alternatives)
+                return [value for value in found if isinstance(value, Class)][:1]
+        return []
+
+    def _search_super(self, of: Class, name: str) -> Result:
+        found, trail = self._in_classes(of, name, 1)
+        if found is not None:
+            return found, trail
+        classes, looked_at = self._mro(of)
+        return self._missing(of, classes[1:], name, "__getattr__"), trail | looked_at
+
+    def _missing(self, of: Class, classes: Sequence[Value], name: str, fallback: str | None) -> Found:
+        """A member that no class of the repository has: it is a base's from elsewhere, or there is none."""
+        for each in classes:
+            if isinstance(each, External):
+                return {External(f"{each.name}.{name}"): How.MRO}
+            if isinstance(each, Unknown):
+                return EMPTY
+            names = self._class_names(each) if isinstance(each, Class) else None
+            if fallback and names and fallback in names.members:
+                return EMPTY
+        if name in OBJECT_MEMBERS:
+            return {External(f"{BUILTIN}.object.{name}"): How.MRO}
+        names = self._class_names(of)
+        qualname = names.qualname if names else "?"
+        return {Absent(f"{self.index.files[of.file_id].module}.{qualname}.{name}", is_member=True): How.MRO}
+
+    def _in_classes(self, of: Class, name: str, start: int) -> tuple[Found | None, Trail]:
+        """What the first class of a resolution order that has the name has under it, for each order there is."""
+        orders, trail = self._mros(of)
+        found: Found | None = None
+        for order in orders:
+            values, looked_at = self._in_order(of, order[start:], name)
+            trail |= looked_at
+            if values is not None:
+                found = dict(found or EMPTY)
+                _merge(found, values)
+        return found, trail
+
+    def _in_order(self, of: Class, order: Sequence[Value], name: str) -> tuple[Found | None, Trail]:
+        trail = _NO_TRAIL
+        for each in order:
+            names = self._class_names(each)
+            slot = names.members.get(name) if names else None
+            if slot is not None and isinstance(each, Class):
+                file = self.index.files[each.file_id]
+                found, looked_at = self._slot(file, slot)
+                bound = {_bound(value, of): how | How.MRO for value, how in found.items()}
+                return bound, trail | looked_at | {file.module}
+        return None, trail
+
+    def _class_names(self, of: Value) -> ClassNames | None:
+        if not isinstance(of, Class):
+            return None
+        return self._file_names(of.file_id).classes.get(of.key)
+
+    def _file_names(self, file_id: str) -> FileNames:
+        return self.index.names(self.index.files[file_id])
+
+    def _mro(self, of: Class) -> tuple[list[Value], Trail]:
+        """A class and its bases in the order attributes are looked for; the first, if there are alternatives."""
+        orders, trail = self._mros(of)
+        return orders[0], trail
+
+    def _mros(self, of: Class) -> tuple[list[list[Value]], Trail]:
+        """The orders a class can have: more than one only if a base can be one of several classes."""
+        return self._solve(("mros", of), self._search_mros, [[of]])
+
+    def _search_mros(self, of: Class) -> Result:
+        names = self._class_names(of)
+        file = self.index.files[of.file_id]
+        trail = frozenset((file.module,))
+        choices: list[list[list[Value]]] = []
+        for slot in names.bases if names else ():
+            found, looked_at = self._alternatives(file, slot.alternatives)
+            trail |= looked_at
+            orders: list[list[Value]] = []
+            for base in found:
+                if isinstance(base, Class) and base != of:
+                    inherited, looked_at = self._mros(base)
+                    trail |= looked_at
+                    orders += inherited
+                elif isinstance(base, External):
+                    orders.append([base])
+            if of not in found or orders:
+                choices.append(orders[:_MAX_ORDERS] or [[Unknown()]])
+        combinations = islice(product(*choices), _MAX_ORDERS)
+        return [linearized(of, combination) for combination in combinations], trail
+
+    # Calls and what they give.
+
+    def _call(self, value: Value) -> tuple[Found, Trail]:
+        if isinstance(value, Class):
+            return {Instance(value): 0}, _NO_TRAIL
+        if isinstance(value, Function):
+            return self._called(value)
+        if isinstance(value, Instance):
+            return self._method_result(value, "__call__")
+        if isinstance(value, External) and _looks_like_class(value.name):
+            return {ExternalInstance(value.name): 0}, _NO_TRAIL
+        return EMPTY, _NO_TRAIL
+
+    def _called(self, function: Function) -> tuple[Found, Trail]:
+        """What a call of a function gives."""
+        return self._solve(("called", function), self._search_called, EMPTY)
+
+    def _search_called(self, function: Function) -> Result:
+        names = self._file_names(function.file_id)
+        file = self.index.files[function.file_id]
+        trail = frozenset((file.module,))
+        if function.key in names.yields:
+            return {Generated(function): How.RETURN}, trail
+        found: Found = {}
+        for slot, how in (
+            (names.returns.get(function.key), How.RETURN),
+            (names.return_types.get(function.key), _TYPED),
+        ):
+            if slot is not None and not found:
+                for term in slot.alternatives:
+                    values, looked_at = self._result_term(file, term, function.receiver)
+                    trail |= looked_at
+                    _merge(found, values, how)
+        return _given(found), trail
+
+    def _result_term(self, file: ModuleFile, term: str, receiver: Class | None) -> tuple[Found, Trail]:
+        """A term of a method's result: where it starts from `self`, it starts from the receiver."""
+        root, _, steps = term.partition(" ")
+        own = Class(file.file_id, root[2:])
+        if receiver is None or receiver == own or not root.startswith("c:"):
+            return self._term(file, term)
+        classes, trail = self._mro(receiver)
+        if own not in classes:
+            return self._term(file, term)
+        found: Found = {receiver: How.MRO}
+        for step in steps.split():
+            found, trail = self._step(found, trail, step)
+        return found, trail
+
+    def _method_result(self, value: Instance, name: str) -> tuple[Found, Trail]:
+        """What calling a method of an instance gives."""
+        methods, trail = self._attribute(value, name)
+        result: Found = {}
+        for method in methods:
+            if isinstance(method, Function):
+                found, looked_at = self._called(method)
+                trail |= looked_at
+                _merge(result, found)
+        return result, trail
+
+    def _sum(self, value: Value) -> tuple[Found, Trail]:
+        builtin = isinstance(value, ExternalInstance) and value.of.startswith(BUILTIN)
+        return ({value: 0} if builtin else EMPTY), _NO_TRAIL
+
+    def _super_of(self, value: Value) -> tuple[Found, Trail]:
+        return ({Super(value): How.MRO} if isinstance(value, Class) else EMPTY), _NO_TRAIL
+
+    def _item(self, value: Value) -> tuple[Found, Trail]:
+        if isinstance(value, Class):
+            return {value: 0}, _NO_TRAIL
+        if isinstance(value, External) and _looks_like_class(value.name):
+            return {value: 0}, _NO_TRAIL
+        if isinstance(value, Instance):
+            return self._method_result(value, "__getitem__")
+        return EMPTY, _NO_TRAIL
+
+    def _entered(self, value: Value) -> tuple[Found, Trail]:
+        if isinstance(value, Generated):
+            return self._yielded(value)
+        if isinstance(value, Instance):
+            for name in ("__enter__", "__aenter__"):
+                found, trail = self._method_result(value, name)
+                if found:
+                    return {each: how | How.ASSIGNMENT for each, how in found.items()}, trail
+            return EMPTY, trail
+        return ({value: How.ASSIGNMENT} if isinstance(value, ExternalInstance) else EMPTY), _NO_TRAIL
+
+    def _next(self, value: Value) -> tuple[Found, Trail]:
+        if isinstance(value, Generated):
+            return self._yielded(value)
+        if not isinstance(value, Instance):
+            return EMPTY, _NO_TRAIL
+        result: Found = {}
+        iterators, trail = self._method_result(value, "__iter__")
+        for iterator in iterators:
+            if isinstance(iterator, Generated):
+                found, looked_at = self._yielded(iterator)
+            elif isinstance(iterator, Instance):
+                found, looked_at = self._method_result(iterator, "__next__")
+            else:
+                continue
+            trail |= looked_at
+            _merge(result, found)
+        return result, trail
+
+    def _yielded(self, value: Generated) -> tuple[Found, Trail]:
+        file = self.index.files[value.by.file_id]
+        slot = self.index.names(file).yields[value.by.key]
+        found, trail = self._alternatives(file, slot.alternatives) if slot.alternatives else (EMPTY, _NO_TRAIL)
+        return _given(found, How.RETURN), trail | {file.module}
+
+
+_TYPED: Final = How.RETURN | How.ANNOTATION
+_STEPS: Final[dict[str, Callable[[Resolver, Value], tuple[Found, Trail]]]] = {
+    "()": Resolver._call,
+    "^": Resolver._super_of,
+    "[]": Resolver._item,
+    "+": Resolver._sum,
+    "@enter": Resolver._entered,
+    "@next": Resolver._next,
+}
+
+
+def _given(found: Found, how: int = 0) -> Found:
+    """What a function hands out: values, not the variables that hold them."""
+    return {
+        value: (found_how | how) & ~How.ALIAS for value, found_how in found.items() if not isinstance(value, Variable)
+    }
+
+
+def _bound(value: Value, receiver: Class) -> Value:
+    """A method as found in a class, which may be another than the one that defines it."""
+    return replace(value, receiver=receiver) if isinstance(value, Function) and value.letter != "s" else value
+
+
+def _unread(value: Value) -> Value:
+    """What a class gives for a member: a property is itself there, not what it returns."""
+    is_property = isinstance(value, Function) and value.letter == "p"
+    return replace(value, letter="d") if isinstance(value, Function) and is_property else value
+
+
+def _absolute(file: ModuleFile, token: str) -> str | None:
+    """The absolute name of an imported module; None if its dots lead out of the top."""
+    _, level, module = token.split(":", 2)
+    if level == "0":
+        return module
+    package = file.package()
+    for _ in range(int(level) - 1):
+        if not package:
+            return None
+        package = package.rpartition(".")[0]
+    return f"{package}.{module}".strip(".") or None
+
+
+def _looks_like_class(name: str) -> bool:
+    """Whether an external name is that of a class, as far as names can tell."""
+    last = name.rpartition(".")[2]
+    return name in LOWERCASE_CLASSES or (last[:1].isupper() and not last.isupper())
+
+
+def _merge(into: Found, values: Found, how: int = 0) -> None:
+    """Add values; one that was found in two ways keeps the simpler."""
+    for value, found_how in values.items():
+        combined = found_how | how
+        if value not in into or combined < into[value]:
+            into[value] = combined

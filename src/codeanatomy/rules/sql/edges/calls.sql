@@ -1,0 +1,18 @@
+-- A call and what it can run.
+-- output: cpg_edges
+-- kind: CALLS
+SELECT
+  concat('CALLS:', substr(r.site_id, 3), ':', r.target_id) AS edge_id,
+  r.site_id AS src_id,
+  r.target_id AS dst_id,
+  r.file_id,
+  r.path,
+  r.bstart,
+  r.bend,
+  r.line,
+  r.code_id,
+  r.resolution_method,
+  r.confidence,
+  r.candidate_count,
+  r.ambiguity_group_id
+FROM rel_callsite_qname AS r

@@ -1,0 +1,19 @@
+-- `from package import module` imports the module too.
+-- output: rel_import_module
+SELECT
+  s.file_id,
+  s.path,
+  s.site_id,
+  s.target_id,
+  s.bstart,
+  s.bend,
+  s.line,
+  s.status,
+  s.resolution_method,
+  s.confidence,
+  s.confidence / s.named_count AS score,
+  s.named_count AS candidate_count,
+  CASE WHEN s.named_count > 1 THEN concat('a:', s.file_id, ':', s.ask_no) END AS ambiguity_group_id,
+  2 AS rule_priority
+FROM site_answers AS s
+WHERE s.role = 'import' AND s.ctx = 'from' AND s.kind = 'module'
