@@ -64,7 +64,19 @@ def counter():
 
     return up
 """,
-    "src/tools/run.py": "from shop import *\nimport os.path\n\nmatch os.name:\n    case 'nt' as name:\n        pass\n",
+    "src/tools/run.py": """\
+from shop import *
+import os.path
+
+match os.name:
+    case 'nt' as name:
+        pass
+
+
+class Gift(Cart):
+    async def send(self, to):
+        return await super().send(to)
+""",
     "stubs/shop.pyi": "class Cart: ...\n",
     "broken.py": "def ok():\n    return 1\n\ndef bad(:\n    pass\n\nx = ok()\n",
     "empty.py": "",

@@ -81,9 +81,11 @@ def test_a_name_resolves_to_the_binding_python_means(shop):
 
 
 def test_spans_are_the_source_they_claim(shop, tmp_path):
-    for path, bstart, bend, name in rows(
+    params = rows(
         shop, "SELECT path, bstart, bend, name FROM cpg_nodes WHERE node_kind = 'PARAM' AND path LIKE 'shop/%'"
-    ):
+    )
+    assert len(params) == 8
+    for path, bstart, bend, name in params:
         assert SHOP[path].encode()[bstart:bend].decode() == name
 
 

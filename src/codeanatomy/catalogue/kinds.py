@@ -40,7 +40,8 @@ class EdgeKind(_Kind):
 
     CONTAINS = (
         "CONTAINS",
-        "Repository to file, file to module, module or definition to definition, call, import and scope.",
+        "Repository to file, file to module, module or definition to definition. Of everything else, the node's "
+        "`parent_id` says what contains it.",
     )
     HAS_PARAM = "HAS_PARAM", "Definition to parameter."
     ANNOTATED_BY = (

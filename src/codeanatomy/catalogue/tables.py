@@ -136,6 +136,7 @@ def _relation(name: str, doc: str, *more: Column) -> Dataset:
             text("target_id", "node id of the target", required=True),
             *span("the site"),
             number("line", "line of the site"),
+            number("candidate", "place of the target among the answers to the site's question", required=True),
             *more,
             text("resolution_method", "how the target was found", required=True),
             real("confidence", "how sure that is", required=True),
@@ -175,7 +176,10 @@ SITE_ANSWERS = Dataset(
     (
         *(ASKING_SITES.column(name) for name in ("file_id", "path", "role", "site_id", "ask_no", "bstart", "bend")),
         *(ASKING_SITES.column(name) for name in ("line", "code_id", "ctx", "place")),
-        *(ANSWERS.column(name) for name in ("status", "kind", "target_id", "is_named", "call_id", "set_id")),
+        *(
+            ANSWERS.column(name)
+            for name in ("candidate", "status", "kind", "target_id", "is_named", "call_id", "set_id")
+        ),
         *(ANSWERS.column(name) for name in ("resolution_method", "confidence", "named_count", "call_count")),
     ),
 )

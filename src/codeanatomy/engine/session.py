@@ -117,6 +117,8 @@ def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
         conf |= {
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
+            # One file per task and not one per task and partition: opening files is what a small shuffle spends.
+            "spark.shuffle.sort.bypassMergeThreshold": "1",
             "spark.python.daemon.module": "codeanatomy.engine.daemon",
             f"spark.executorEnv.{PRELOAD}": ",".join(settings.preload),
         }
@@ -125,9 +127,9 @@ def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
 
 def _java_options(settings: EngineSettings, archive: Path | None) -> list[str]:
     options = archive_options(archive) if archive else []
-    if settings.short_run and settings.is_local:
-        # The first compiler alone and the simplest collector: quick to start, up to 2.6 times slower on large data.
-        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    if settings.is_local and not settings.long_run:
+        # The first compiler alone: a build of a minute or two is over before the second one's work pays.
+        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC" if settings.short_run else "-XX:+UseParallelGC"]
     return options
 
 

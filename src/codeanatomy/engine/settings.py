@@ -57,6 +57,7 @@ class EngineSettings:
     remote: str | None = None  # sc://host:port of a Spark Connect server; wins over master
     shuffle_partitions: int = 8
     short_run: bool = False  # an update of seconds: start fast instead of running fast
+    long_run: bool = False  # many minutes of work: let the JVM compile as well as it can
     preload: tuple[str, ...] = ()  # modules a Python worker should find already imported
     archive: bool = True  # use the class-data archive, and have it made in the background if there is none
     conf: Mapping[str, str] = field(default_factory=dict)  # the user's own Spark options, storage credentials included

@@ -255,7 +255,8 @@ def _emit_def(
 
 def _signature(w: Walk, node: Node, decorators: Sequence[Node], body: Node | None) -> bytes:
     """What can be seen of a definition without its body: its decorators and its head, as written."""
-    end = body.start_byte if body is not None else node.end_byte
+    colon = next((child for child in reversed(node.children) if child.kind_id == g.COLON), None) if body else None
+    end = colon.start_byte if colon is not None else node.end_byte
     texts = [w.text[each.start_byte : each.end_byte] for each in decorators]
     return b"\n".join([*texts, w.text[node.start_byte : end].strip()])
 

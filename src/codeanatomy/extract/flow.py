@@ -21,8 +21,10 @@ before it; one in a common loop reaches from below. Other functions see what a m
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any, Final
 
 from codeanatomy.extract.columns import STORED
@@ -35,6 +37,7 @@ _MAX_ALTERNATIVES: Final = 8
 _MAX_QUESTION: Final = 400
 _MAX_DEPTH: Final = 120
 _MAX_NESTING: Final = 20
+_MAX_EVENTS: Final = 50
 
 _ALTERNATIVE: Final = b" | "
 _CALLED: Final = b" ()"
@@ -70,6 +73,7 @@ class _Flow:
         self._events, self._foreign = self._grouped_events()
         self._finals: dict[int, list[Event]] = {}
         self._members: dict[int, list[int]] = {}
+        self._names_asked: dict[tuple[int, int], int] = {}
 
     def _grouped_events(self) -> tuple[dict[int, list[Event]], dict[int, list[Event]]]:
         """Events of each binding: in its own scope in order, and those of functions that name it `global`."""
@@ -104,14 +108,13 @@ class _Flow:
         return self._last_events(symbol, position, position)
 
     def _last_events(self, symbol: int, inside: int, before: int) -> list[Event]:
-        """Bindings before a position that reach a use in the blocks around `inside`."""
+        """Bindings before a position that reach a use in the blocks around `inside`; the nearest, if they are many."""
         found: list[Event] = []
         hiding: Event | None = None
         taken: set[int] = set()
         events = self._events.get(symbol, [])
-        for event in reversed(events):
-            if event.position > before:
-                continue
+        first_after = bisect_right(events, before, key=_position)
+        for event in reversed(events[max(0, first_after - _MAX_EVENTS) : first_after]):
             surrounds = self._contains(event.block, inside)
             if surrounds or not self._leaves_before(event.block, inside):
                 found.append(event)
@@ -119,8 +122,8 @@ class _Flow:
                 hiding = event
                 break
         found.reverse()
-        if any(event.position > before for event in events):
-            found += [e for e in events if e.position > before and self._loops_back(e, inside, hiding)]
+        after = events[first_after : first_after + _MAX_EVENTS]
+        found += [event for event in after if self._loops_back(event, inside, hiding)]
         return found + self._foreign.get(symbol, [])
 
     def _covers(self, block: int, position: int, taken: set[int]) -> bool:
@@ -529,10 +532,18 @@ class _Flow:
         """The question of a name that is read: a variable is not what it holds."""
         if number == NOTHING:
             return NOTHING
-        terms = self.terms(number)
-        if self._w.values[number][0] == Form.NAME:
-            terms = tuple(term for term in terms if not term.endswith(_NO_REFERENCE))
-        return self._number(terms)
+        row = self._w.values[number]
+        if row[0] != Form.NAME:
+            return self._number(self.terms(number))
+        known = self._names_asked.get(row[1:3])
+        if known is None:
+            terms = self.terms(number)
+            known = self._number(tuple(term for term in terms if not term.endswith(_NO_REFERENCE)))
+            target = self._meaning[row[1]]
+            home = self._scope_of[target] if target != NOTHING else NOTHING
+            if home == NOTHING or (home == MODULE_SCOPE and not self._runs_in(row[2], home)):
+                self._names_asked[row[1:3]] = known  # it means the same all over its scope
+        return known
 
     def _number(self, terms: Terms) -> int:
         if not terms:
@@ -567,6 +578,9 @@ _MAKERS: Final[dict[Form, Callable[[_Flow, tuple[Any, ...], int], Terms]]] = {
     Form.UNKNOWN: _Flow._nothing,
     Form.OVERRIDDEN: _Flow._overridden,
 }
+
+
+_position: Final = attrgetter("position")
 
 
 def _extended(terms: Terms, step: bytes) -> Terms:

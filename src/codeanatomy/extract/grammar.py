@@ -95,6 +95,7 @@ UNION_TYPE: Final = kind("union_type")
 SPLAT_TYPE: Final = kind("splat_type")
 
 COMMA: Final = kind(",", named=False)
+COLON: Final = kind(":", named=False)
 EQUALS: Final = kind("=", named=False)
 IN: Final = kind("in", named=False)
 ASYNC: Final = kind("async", named=False)

@@ -28,6 +28,9 @@ _ROW_BYTES_PER_SOURCE_BYTE = 40
 _SHORT_RUN_BYTES = 2 << 20
 """Below this, starting fast matters more than running fast."""
 
+_LONG_RUN_BYTES = 100 << 20
+"""Above this, the JVM's optimising compiler is worth what it takes."""
+
 
 class TreeChangedError(Exception):
     """What was gathered is out of date (a file, or the state itself, changed meanwhile): gather again."""
@@ -63,6 +66,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         remote=request.remote,
         shuffle_partitions=shuffle_partitions_for(_ROW_BYTES_PER_SOURCE_BYTE * source_bytes),
         short_run=source_bytes < _SHORT_RUN_BYTES,
+        long_run=source_bytes > _LONG_RUN_BYTES,
         preload=("codeanatomy.extract", "codeanatomy.store.parts"),
         conf=request.spark_conf,
     )

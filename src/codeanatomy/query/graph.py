@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from codeanatomy.query.sql import answer
 from codeanatomy.store.builds import Build, current_build, find_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state
-from codeanatomy.store.tables import open_arrow, read_table
+from codeanatomy.store.tables import data_files, open_arrow, read_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,8 +69,10 @@ class Graph:
             for name, table in _STORED.items()
         }
 
-    def _open_table(self, name: str) -> ds.Dataset:
-        return open_arrow(self.state, _STORED[name], self.build.tables[name].version)
+    def _open_table(self, name: str) -> ds.Dataset | Sequence[str]:
+        version = self.build.tables[name].version
+        files = data_files(self.state, name, version) if self.state.location.is_local else []
+        return files or open_arrow(self.state, _STORED[name], version)
 
 
 def open_graph(

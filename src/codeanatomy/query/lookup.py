@@ -95,11 +95,8 @@ def _names(graph: Graph, name: str) -> tuple[str, ...]:
     found = graph.sql(
         f"""
         SELECT DISTINCT qname, qname = {_quoted(name)} AS whole FROM cpg_nodes
-        WHERE node_kind IN ('DEF', 'MODULE', 'QNAME')
+        WHERE node_kind IN ('DEF', 'MODULE', 'BINDING', 'QNAME')
           AND (qname = {_quoted(name)} OR suffix(qname, {ends}))
-        UNION
-        SELECT DISTINCT name, name = {_quoted(name)} FROM "references"
-        WHERE kind = 'BINDING' AND (name = {_quoted(name)} OR suffix(name, {ends}))
         ORDER BY ALL
         """
     ).to_pylist()

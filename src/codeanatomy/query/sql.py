@@ -1,13 +1,14 @@
 """Read-only SQL over the views of one build: DuckDB in memory, with no way to reach anything else.
 
-The connection holds Arrow datasets of the pinned tables and nothing more: no file access, no extensions, no settings
-that a query could change back, one SELECT at a time.
+The connection may read the data files of the pinned tables that a query needs and nothing more: no other file, no
+extensions, no settings that a query could change back, one SELECT at a time. Tables on an object store come as Arrow
+datasets.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import duckdb
@@ -17,6 +18,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.places import cache_directory
 from codeanatomy.errors import InputError
 from codeanatomy.query.views import PUBLIC, view_of
@@ -31,9 +33,11 @@ _LOCKED: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-def answer(
-    query: str, open_table: Callable[[str], ds.Dataset], extractor: str, rows_per_batch: int = 100_000
-) -> pa.RecordBatchReader:
+OpenTable = Callable[[str], ds.Dataset | Sequence[str]]
+"""Gives a stored table by name: its data files if they are on this machine, else a dataset."""
+
+
+def answer(query: str, open_table: OpenTable, extractor: str, rows_per_batch: int = 100_000) -> pa.RecordBatchReader:
     """Answer one SELECT, batch by batch."""
     return _Session(open_table, extractor).read(query, rows_per_batch)
 
@@ -41,19 +45,18 @@ def answer(
 class _Session:
     """One in-memory connection for one query; views appear when the query names them."""
 
-    def __init__(self, open_table: Callable[[str], ds.Dataset], extractor: str) -> None:
+    def __init__(self, open_table: OpenTable, extractor: str) -> None:
         self._open_table = open_table
         self._extractor = extractor
         # What does not fit into memory would by default be spilled to the current directory.
         spill = {"temp_directory": str(cache_directory() / "spill")}
         self._connection = duckdb.connect(":memory:", config=_LOCKED | spill)
         self._offered: set[str] = set()
+        self._files: list[str] = []
 
     def read(self, query: str, rows_per_batch: int) -> pa.RecordBatchReader:
-        """Lock the connection, then answer."""
+        """Offer what the query names, lock the connection, then answer."""
         query = _REFERENCES.sub(r'\1"references"', query)
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute("SET lock_configuration = true")
         with _told_in_one_line():
             statements = self._connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
@@ -62,6 +65,9 @@ class _Session:
                 if name not in PUBLIC:
                     raise InputError(f"sql: no dataset is called {name!r}; there are {', '.join(sorted(PUBLIC))}")
                 self._offer(name)
+            self._connection.execute(f"SET allowed_paths = {_list(self._files)}")
+            self._connection.execute("SET enable_external_access = false")
+            self._connection.execute("SET lock_configuration = true")
             answer = self._connection.sql(query).to_arrow_reader(rows_per_batch)
         return pa.RecordBatchReader.from_batches(answer.schema, self._batches(answer))
 
@@ -77,12 +83,27 @@ class _Session:
         self._offered.add(name)
         view = view_of(name, self._extractor)
         if view.query is None:
-            self._connection.register(name, self._open_table(name))
+            self._offer_table(view.dataset)
             return
         for needed in view.inputs:
             self._offer(needed)
         query = view.query.sql(dialect="duckdb", comments=False)
         self._connection.execute(f'CREATE VIEW "{name}" AS {query}')
+
+    def _offer_table(self, dataset: Dataset) -> None:
+        table = self._open_table(dataset.name)
+        if isinstance(table, ds.Dataset):
+            self._connection.register(dataset.name, table)
+        else:
+            self._files += table
+            columns = ", ".join(f'"{column}"' for column in dataset.names())
+            rows = f"read_parquet({_list(table)}, hive_partitioning = false)"
+            self._connection.execute(f'CREATE VIEW "{dataset.name}" AS SELECT {columns} FROM {rows}')  # noqa: S608
+
+
+def _list(texts: Sequence[str]) -> str:
+    """A list of strings in DuckDB's SQL."""
+    return exp.convert(list(texts)).sql(dialect="duckdb")
 
 
 def _named_tables(query: str) -> set[str]:

@@ -171,10 +171,11 @@ class Resolver:
         trail = frozenset((name, top))
         if index.is_module(name):
             return {Module(name): How.IMPORT}, trail
-        if not file.is_init and not index.is_module(top) and file.package() not in index.modules:
-            beside = f"{file.package()}.{name}"  # a script finds the modules beside it
+        folder = file.package()
+        if folder and not index.is_module(top) and folder not in index.modules:
+            beside = f"{folder}.{name}"  # a script finds the modules beside it
             trail |= {beside}
-            if file.package() and index.is_module(beside):
+            if index.is_module(beside):
                 return {Module(beside): How.IMPORT}, trail
         if top in index.modules:
             return {Absent(name): How.IMPORT}, trail

@@ -2,7 +2,7 @@
 -- output: cpg_edges
 -- kind: CALLS
 SELECT
-  concat('CALLS:', substr(r.site_id, 3), ':', r.target_id) AS edge_id,
+  concat('CALLS:', r.site_id, ':', r.candidate) AS edge_id,
   r.site_id AS src_id,
   r.target_id AS dst_id,
   r.file_id,

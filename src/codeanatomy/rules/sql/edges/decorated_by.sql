@@ -2,7 +2,7 @@
 -- output: cpg_edges
 -- kind: DECORATED_BY
 SELECT
-  concat('DECORATED_BY:', substr(s.site_id, 3), ':', s.place, ':', s.target_id) AS edge_id,
+  concat('DECORATED_BY:', s.site_id, ':', s.place, ':', s.candidate) AS edge_id,
   s.site_id AS src_id,
   s.target_id AS dst_id,
   s.file_id,

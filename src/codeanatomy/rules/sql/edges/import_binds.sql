@@ -2,7 +2,7 @@
 -- output: cpg_edges
 -- kind: IMPORT_BINDS
 SELECT
-  concat('IMPORT_BINDS:', substr(s.site_id, 3), ':', s.target_id) AS edge_id,
+  concat('IMPORT_BINDS:', s.site_id, ':', s.candidate) AS edge_id,
   s.site_id AS src_id,
   s.target_id AS dst_id,
   s.file_id,

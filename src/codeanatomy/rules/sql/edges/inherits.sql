@@ -2,7 +2,7 @@
 -- output: cpg_edges
 -- kind: INHERITS
 SELECT
-  concat('INHERITS:', substr(r.site_id, 3), ':', r.position, ':', r.target_id) AS edge_id,
+  concat('INHERITS:', r.site_id, ':', r.position, ':', r.candidate) AS edge_id,
   r.site_id AS src_id,
   r.target_id AS dst_id,
   r.file_id,

@@ -2,7 +2,7 @@
 -- output: cpg_edges
 -- kind: RESOLVES_TO
 SELECT
-  concat('RESOLVES_TO:', substr(r.site_id, 3)) AS edge_id,
+  concat('RESOLVES_TO:', r.site_id) AS edge_id,
   r.site_id AS src_id,
   r.target_id AS dst_id,
   r.file_id,

@@ -2,7 +2,7 @@
 -- output: cpg_edges
 -- kind: TYPE_REFERS_TO
 SELECT
-  concat('TYPE_REFERS_TO:', substr(s.site_id, 3), ':quoted:', s.target_id) AS edge_id,
+  concat('TYPE_REFERS_TO:', s.site_id, ':quoted:', s.candidate) AS edge_id,
   s.site_id AS src_id,
   s.target_id AS dst_id,
   s.file_id,

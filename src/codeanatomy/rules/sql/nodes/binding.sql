@@ -12,6 +12,7 @@ SELECT
   b.line_end,
   b.col_start,
   b.name,
+  CASE WHEN b.scope_no = 0 THEN concat(m.module_fqn, '.', b.name) END AS qname,
   b.site_kind AS subkind,
   nullif(
     concat_ws(
@@ -25,4 +26,5 @@ SELECT
     ''
   ) AS flags
 FROM sym_bindings AS b
+JOIN py_module_index AS m ON m.file_id = b.file_id
 WHERE b.target_key = b.binding_key

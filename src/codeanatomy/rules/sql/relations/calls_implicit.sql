@@ -9,6 +9,7 @@ SELECT
   s.bstart,
   s.bend,
   s.line,
+  s.candidate,
   s.code_id,
   s.status,
   s.kind,

@@ -8,6 +8,7 @@ SELECT
   s.bstart,
   s.bend,
   s.line,
+  s.candidate,
   s.code_id,
   s.status,
   s.kind,

@@ -8,6 +8,7 @@ SELECT
   s.bstart,
   s.bend,
   s.line,
+  s.candidate,
   s.status,
   s.resolution_method,
   s.confidence,

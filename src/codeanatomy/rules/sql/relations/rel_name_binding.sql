@@ -11,6 +11,7 @@ SELECT
   r.bstart,
   r.bend,
   r.line_start AS line,
+  0 AS candidate,
   CAST(1.0 AS DOUBLE) AS score,
   1 AS candidate_count,
   1 AS rule_priority

@@ -12,6 +12,7 @@ SELECT
   s.ctx,
   s.place,
   a.ask_no,
+  a.candidate,
   a.status,
   a.kind,
   a.target_id,

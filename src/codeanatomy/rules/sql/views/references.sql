@@ -2,7 +2,7 @@
 -- output: references
 SELECT
   e.file_id,
-  coalesce(target.qname, concat_ws('.', scope.qname, target.name)) AS name,
+  coalesce(target.qname, target.name) AS name,
   target.node_kind AS kind,
   e.path,
   e.line,
@@ -12,5 +12,4 @@ SELECT
 FROM cpg_edges AS e
 JOIN cpg_nodes AS site ON site.node_id = e.src_id
 JOIN cpg_nodes AS target ON target.node_id = e.dst_id
-LEFT JOIN cpg_nodes AS scope ON scope.node_id = target.parent_id
 WHERE e.edge_kind = 'REFERENCES'
