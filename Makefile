@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 REPO ?= .
 ARGS ?=
 
-.PHONY: build test test-slow check format docs bench oracle lock java clean
+.PHONY: build test test-slow check format docs bench bench-resolution accuracy oracle lock java clean
 
 build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -33,6 +33,13 @@ docs: $(READY) ## Write the generated schema reference
 
 bench: $(READY) java ## Measure full builds of real code; writes bench/RESULTS.md
 	$(BIN)/python -m bench.builds
+
+bench-resolution: $(READY) java ## Full build of Django next to scip-python's index (needs npm); writes bench/RESOLUTION.md
+	$(BIN)/python -m bench.resolution
+
+accuracy: $(READY) java ## Precision and recall of the call graph: hand-written cases, then test suites of real packages
+	$(BIN)/python -m bench.accuracy.ledger
+	$(BIN)/python -m bench.accuracy.dynamic
 
 oracle: $(READY) ## Compare extraction with the interpreter on every file of the standard library and installed packages
 	$(BIN)/python -m tests.extract.oracle

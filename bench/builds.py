@@ -52,7 +52,7 @@ def main() -> None:
         "# Full builds\n",
         f"`make bench` on {os.cpu_count()} cores, Python {platform.python_version()}. Times vary with the machine.",
         TARGETS + "\n",
-        *(_report(name, root) for name, root in (("Django " + DJANGO, _django()), ("standard library", _stdlib()))),
+        *(_report(name, root) for name, root in (("Django " + DJANGO, django()), ("standard library", _stdlib()))),
     ]
     RESULTS.write_text("\n".join(parts), encoding="utf-8")
     print(RESULTS.read_text(encoding="utf-8"))
@@ -109,7 +109,8 @@ def _busy_seconds() -> float:
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
 
-def _django() -> Path:
+def django() -> Path:
+    """The source release of Django, with its tests."""
     root = CORPORA / f"django-{DJANGO}"
     if not root.exists():
         CORPORA.mkdir(exist_ok=True)

@@ -92,10 +92,10 @@ def test_odd_text_is_read_as_python_reads_it(oddities, path, expected):
 
 
 def test_a_larger_limit_reads_the_file(tmp_path, spark):
-    write_repository(tmp_path, {"big.py": b"x = 1\n" * 200_000 + b"def last(): pass\n"})
-    assert problems(build(tmp_path, spark, max_file_bytes=1_000_000)) == {"big.py": "too_large"}
-    assert problems(build(tmp_path, spark, max_file_bytes=2_000_000)) == {}
-    assert defs(tmp_path, "big.py") == [("last", 200_001)]
+    write_repository(tmp_path, {"big.py": b"x = 1\n" * 20_000 + b"def last(): pass\n"})
+    assert problems(build(tmp_path, spark, max_file_bytes=100_000)) == {"big.py": "too_large"}
+    assert problems(build(tmp_path, spark, max_file_bytes=200_000)) == {}
+    assert defs(tmp_path, "big.py") == [("last", 20_001)]
 
 
 def test_no_such_directory(tmp_path):

@@ -84,7 +84,7 @@ def test_spans_are_the_source_they_claim(shop, tmp_path):
     params = rows(
         shop, "SELECT path, bstart, bend, name FROM cpg_nodes WHERE node_kind = 'PARAM' AND path LIKE 'shop/%'"
     )
-    assert len(params) == 8
+    assert len(params) == 9
     for path, bstart, bend, name in params:
         assert SHOP[path].encode()[bstart:bend].decode() == name
 

@@ -191,7 +191,7 @@ def _attribute(w: Walk, node: Node, depth: int) -> int:
         children = node.children
         names.append(w.text[children[-1].start_byte : children[-1].end_byte])
         node = unparenthesized(unstarred(children[0]))
-    base = value(w, node, depth)
+    base = value(w, node, depth) if len(names) <= _MAX_DEPTH else NOTHING
     if base == NOTHING:
         return NOTHING
     for name in reversed(names):

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from codeanatomy.engine.places import cache_directory
@@ -71,7 +72,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         conf=request.spark_conf,
     )
     roots = request.roots or config.roots
-    rules = compile_rules(load_rules())
+    rules = _rules()
     return BuildInputs(
         root=root.resolve(),
         location=location,
@@ -83,6 +84,12 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         rules=rules,
         fingerprints=fingerprints(rules, settings, roots, repo_id),
     )
+
+
+@cache
+def _rules() -> tuple[CompiledRule, ...]:
+    """The rules of the package, which do not change while it runs."""
+    return compile_rules(load_rules())
 
 
 def _scan(request: BuildRequest, config: RepoConfig, repo_id: str, location: StateLocation) -> Snapshot:

@@ -102,9 +102,11 @@ def _order(candidate: Candidate) -> tuple[Any, ...]:
         not candidate.is_named,
         _STATUS_ORDER[candidate.status],
         candidate.target_id or "",
+        candidate.kind,
         candidate.call_id or "",
         -candidate.confidence,
         candidate.method,
+        candidate.set_id or "",
     )
 
 

@@ -1,0 +1,149 @@
+"""Resolution on Django: what calls resolve to and how, what each rule costs, and the time next to scip-python's index.
+
+    python -m bench.resolution [--scip PATH]
+
+scip-python is installed from npm into the corpora unless its command is given. Both run on the same tree, one after the
+other, with nothing else: the ratio is what counts. Writes bench/RESOLUTION.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+import time
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import codeanatomy as ca
+from bench.builds import CORPORA, DJANGO, django
+from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, STORED_TABLES
+from codeanatomy.engine.session import open_engine
+from codeanatomy.pipeline.datasets import offer_inputs, scan_table
+from codeanatomy.pipeline.inputs import gather
+from codeanatomy.query.graph import Graph
+from codeanatomy.rules.compiler import by_output, dependencies, needed_rules
+from codeanatomy.rules.evaluator import evaluate, offer
+from codeanatomy.store.location import locate_state
+from codeanatomy.store.tables import read_table
+
+RESULTS = Path(__file__).parent / "RESOLUTION.md"
+SCIP_PYTHON = "@sourcegraph/scip-python@0.6.6"
+
+_SITES = """
+    SELECT c.file_id, c.call_no, min(r.status) AS status, min(r.resolution_method) AS method
+    FROM cst_callsites AS c
+    LEFT JOIN rel_callsite_qname AS r ON r.site_id = concat('c:', c.file_id, ':', c.call_no) AND r.status <> 'absent'
+    GROUP BY ALL
+"""
+_IMPORTED = """
+    SELECT count(*) AS calls, count(*) FILTER (WHERE r.site_id IS NULL) AS unresolved
+    FROM cst_callsites AS c
+    JOIN asks AS q ON q.file_id = c.file_id AND q.ask_no = c.ask_no
+    JOIN sym_values AS v ON v.file_id = c.file_id AND v.slot = 'global' AND v.kind = 'import'
+      AND q.question = concat('g:', v.name)
+    LEFT JOIN (SELECT DISTINCT site_id FROM rel_callsite_qname) AS r
+      ON r.site_id = concat('c:', c.file_id, ':', c.call_no)
+"""
+
+
+def main() -> None:
+    """Measure, write and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scip", help="the scip-python command")
+    options = parser.parse_args()
+    root = django()
+    with tempfile.TemporaryDirectory() as state:
+        result = ca.build(ca.BuildRequest(root, state=state))
+        index_seconds = _scip_seconds(options.scip or _scip_python(), root)
+        graph = ca.open(root, state=state)
+        parts = [
+            f"# Resolution on Django {DJANGO}\n",
+            "`python -m bench.resolution`; both sides in one run, on the same tree.\n",
+            f"| full build, resolution included | scip-python {SCIP_PYTHON.rpartition('@')[2]} | ratio |",
+            "|---|---|---|",
+            f"| {result.seconds:.0f} s | {index_seconds:.0f} s | {result.seconds / index_seconds:.2f} |\n",
+            *_shares(graph),
+            *_rule_costs(root, state, result.seconds),
+        ]
+    RESULTS.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    print(RESULTS.read_text(encoding="utf-8"))
+
+
+def _scip_python() -> str:
+    home = CORPORA / "scip-python"
+    command = home / "node_modules" / ".bin" / "scip-python"
+    if not command.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "install", "--silent", "--prefix", str(home), SCIP_PYTHON], check=True)
+    return str(command.absolute())
+
+
+def _scip_seconds(command: str, root: Path) -> float:
+    """An environment without packages, as ours has none."""
+    with tempfile.TemporaryDirectory() as scratch:
+        environment = Path(scratch) / "environment.json"
+        environment.write_text("[]")
+        arguments = ["--project-name", "django", "--project-version", DJANGO, "--environment", str(environment)]
+        began = time.monotonic()
+        subprocess.run(
+            [command, "index", ".", *arguments, "--output", f"{scratch}/index.scip"],
+            cwd=root,
+            check=True,
+            capture_output=True,
+        )
+        return time.monotonic() - began
+
+
+def _shares(graph: Graph) -> list[str]:
+    rows = graph.sql(
+        f"""
+        SELECT coalesce(status, 'none') AS target, coalesce(method, '') AS method, count(*) AS sites FROM ({_SITES})
+        GROUP BY ALL ORDER BY sites DESC
+        """
+    ).to_pylist()
+    total = sum(row["sites"] for row in rows)
+    found = sum(row["sites"] for row in rows if row["target"] != "none")
+    imported = graph.sql(_IMPORTED).to_pylist()[0]
+    return [
+        f"{total:,} call sites, {found / total:.1%} with at least one target (in the repository, external or builtin).",
+        f"Of {imported['calls']:,} calls of an imported name, {imported['unresolved']:,} have no target.\n",
+        "| target | method | call sites | share |",
+        "|---|---|---|---|",
+        *(f"| {r['target']} | {r['method']} | {r['sites']:,} | {r['sites'] / total:.1%} |" for r in rows),
+        "",
+    ]
+
+
+def _rule_costs(root: Path, state: str, build_seconds: float) -> list[str]:
+    """Each rule of nodes and edges alone, on a warm session, without writing."""
+    location = locate_state(root, state, {})
+    graph = ca.open(root, state=state)
+    inputs = gather(ca.BuildRequest(root, state=state), location, graph.state)
+    rules = by_output(needed_rules(inputs.rules))
+    costs = {}
+    with open_engine(inputs.settings) as spark:
+        offer_inputs(spark, inputs, scan_table(inputs), graph.state, graph.build.tables["facts"].version)
+        for table in STORED_TABLES:
+            offer(table.name, read_table(spark, graph.state, table, graph.build.tables[table.name].version))
+        stored = {table.name for table in STORED_TABLES}
+        for name in TopologicalSorter(dependencies(rules)).static_order():
+            if name in rules and name not in stored:
+                frame = evaluate(spark, rules[name])
+                offer(name, frame.localCheckpoint() if name == "site_answers" else frame)
+        for rule in (*rules[CPG_NODES.name], *rules[CPG_EDGES.name]):
+            frame = evaluate(spark, [rule])
+            began = time.monotonic()
+            frame.write.format("noop").mode("overwrite").save()
+            costs[rule.rule.name] = time.monotonic() - began
+    slowest = sorted(costs, key=lambda name: -costs[name])[:8]
+    return [
+        "What the slowest rules take alone, on a warm session, without writing (share of the full build):\n",
+        "| rule | seconds | share |",
+        "|---|---|---|",
+        *(f"| `{name}` | {costs[name]:.1f} | {costs[name] / build_seconds:.1%} |" for name in slowest),
+    ]
+
+
+if __name__ == "__main__":
+    main()
