@@ -40,13 +40,17 @@ _SITES = """
     GROUP BY ALL
 """
 _IMPORTED = """
-    SELECT count(*) AS calls, count(*) FILTER (WHERE r.site_id IS NULL) AS unresolved
+    SELECT
+      count(*) AS calls,
+      count(*) FILTER (WHERE r.site_id IS NULL) AS unresolved,
+      count(*) FILTER (WHERE r.site_id IS NULL AND a.ask_no IS NOT NULL) AS variables
     FROM cst_callsites AS c
     JOIN asks AS q ON q.file_id = c.file_id AND q.ask_no = c.ask_no
     JOIN sym_values AS v ON v.file_id = c.file_id AND v.slot = 'global' AND v.kind = 'import'
       AND q.question = concat('g:', v.name)
     LEFT JOIN (SELECT DISTINCT site_id FROM rel_callsite_qname) AS r
       ON r.site_id = concat('c:', c.file_id, ':', c.call_no)
+    LEFT JOIN answers AS a ON a.file_id = c.file_id AND a.ask_no = c.ask_no AND a.kind = 'variable'
 """
 
 
@@ -112,7 +116,8 @@ def _shares(graph: Graph) -> list[str]:
     imported = graph.sql(_IMPORTED).to_pylist()[0]
     return [
         f"{total:,} call sites, {found / total:.1%} with at least one target (in the repository, external or builtin).",
-        f"Of {imported['calls']:,} calls of an imported name, {imported['unresolved']:,} have no target.\n",
+        f"Of {imported['calls']:,} calls of an imported name, {imported['unresolved']:,} have no target; "
+        f"{imported['variables']:,} of these call an imported variable (a partial, a named tuple).\n",
         "| target | method | call sites | share |",
         "|---|---|---|---|",
         *(f"| {r['target']} | {r['method']} | {r['sites']:,} | {r['sites'] / total:.1%} |" for r in rows),
