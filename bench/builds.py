@@ -96,7 +96,15 @@ def _report(name: str, root: Path) -> str:
     table = ["| | |", "|---|---|", *(f"| {what} | {value} |" for what, value in facts)]
     header = ["| stage | seconds | share | rows |", "|---|---|---|---|"]
     shares = [*header, *("| " + " | ".join(row) + " |" for row in stages)]
-    return "\n".join([f"## {name}\n", *table, "\nTables are written as soon as what they need is there, several at a time.\n", *shares, ""])
+    return "\n".join(
+        [
+            f"## {name}\n",
+            *table,
+            "\nTables are written as soon as what they need is there, several at a time.\n",
+            *shares,
+            "",
+        ]
+    )
 
 
 def _seconds(command: str, root: Path, state: str, query: str | None = None) -> float:
