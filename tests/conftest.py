@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,20 @@ from pyspark.sql import SparkSession
 
 from codeanatomy.engine.session import open_engine
 from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.pipeline import inputs
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import build
 from tests.repositories import write_repository
+
+os.environ["CODEANATOMY_INDEX"] = "none"  # of commands: a test that wants an index asks for it
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_index() -> Iterator[None]:
+    """Builds without an index, unless they ask for one: indexing a tree takes longer than most tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs, "DEFAULT_INDEX", "none")
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +47,14 @@ def built_once(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) ->
     """The sample repository with its graph; only to be read or copied."""
     root = write_repository(tmp_path_factory.mktemp("built") / "repo")
     build(BuildRequest(root), spark=spark)
+    return root
+
+
+@pytest.fixture(scope="session")
+def indexed_once(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
+    """The sample repository with its graph and a semantic index; only to be read."""
+    root = write_repository(tmp_path_factory.mktemp("indexed") / "repo")
+    build(BuildRequest(root, index="pyrefly"), spark=spark)
     return root
 
 

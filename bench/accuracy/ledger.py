@@ -1,6 +1,6 @@
 """The accuracy ledger: precision and recall of the call graph on the hand-written cases, with every miss by name.
 
-    python -m bench.accuracy.ledger [--json FILE] [--flow] [CASE or CATEGORY …]
+    python -m bench.accuracy.ledger [--json FILE] [--flow] [--index] [CASE or CATEGORY …]
 
 Cases that need general flow of values are counted apart. A call is found when the pair of names is; where it is written
 does not matter, for the cases are small.
@@ -59,10 +59,11 @@ class Score:
         return self.right / (self.right + self.missing) if self.right + self.missing else 1.0
 
 
-def measure(cases: Sequence[Case]) -> tuple[Outcome, ...]:
-    """What the graph says of each case."""
+def measure(cases: Sequence[Case], *, index: bool = False) -> tuple[Outcome, ...]:
+    """What the graph says of each case, with a semantic index or without."""
     names = {f"{case.category}/{case.name}": case for case in cases}
-    with small_graphs({name: case.files for name, case in names.items()}) as (connection, program_of):
+    programs = {name: case.files for name, case in names.items()}
+    with small_graphs(programs, index=index) as (connection, program_of):
         rows = connection.execute("SELECT file_id, caller, callee, method FROM calls ORDER BY ALL").fetchall()
     found: dict[str, dict[Call, str]] = {name: {} for name in names}
     for file_id, caller, callee, method in rows:
@@ -88,13 +89,14 @@ def main() -> None:
     parser.add_argument("chosen", nargs="*", help="cases or categories; all by default")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--flow", action="store_true", help="list the misses of cases that need flow, too")
+    parser.add_argument("--index", action="store_true", help="with pyrefly's index, which takes minutes")
     options = parser.parse_args()
     cases = [
         c
         for c in load_cases()
         if not options.chosen or {c.category, c.name, f"{c.category}/{c.name}"} & {*options.chosen}
     ]
-    outcomes = measure(cases)
+    outcomes = measure(cases, index=options.index)
     plain = [o for o in outcomes if not o.case.needs_flow]
     flow = [o for o in outcomes if o.case.needs_flow]
     _print_misses([*plain, *(flow if options.flow else ())])

@@ -15,9 +15,17 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codeanatomy.catalogue.tables import FACT_VIEWS, REPO_FILES, SCAN_FILES, SCAN_REPO
+from codeanatomy.catalogue.tables import (
+    DOCUMENT_VIEWS,
+    DOCUMENTS,
+    FACT_VIEWS,
+    REPO_FILES,
+    SCAN_FILES,
+    SCAN_REPO,
+    SCIP_DOCUMENTS,
+)
 from codeanatomy.extract import EXTRACTOR_VERSION, extract_batch
-from codeanatomy.query.views import fact_query, rule_query
+from codeanatomy.query.views import document_query, fact_query, rule_query
 from codeanatomy.repo.modules import module_names
 from codeanatomy.resolve import Index, Resolver, answer_files
 from codeanatomy.rules.compiler import by_output, compile_rules, dependencies
@@ -28,18 +36,28 @@ Programs = Mapping[str, Mapping[str, str]]
 
 
 @contextmanager
-def small_graphs(programs: Programs) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, str]]]:
-    """A connection that has every dataset of every program, and the program each file belongs to."""
+def small_graphs(
+    programs: Programs, *, index: bool = False
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, str]]]:
+    """A connection that has every dataset of every program, and the program each file belongs to.
+
+    With `index`, pyrefly is asked about each.
+    """
     files, program_of = _scan(programs)
     sources = {_content_id(text): text.encode() for program in programs.values() for text in program.values()}
     facts = pa.Table.from_batches([extract_batch(list(sources), list(sources.values()))])
-    answers = [_answers(files.filter(pc.equal(files["repo"], name)), facts) for name in programs]
+    documents = _documents(files, facts, sources) if index else DOCUMENTS.schema().empty_table()
+    answers = [_answers(files.filter(pc.equal(files["repo"], name)), facts, documents) for name in programs]
     with duckdb.connect() as connection:
         connection.register("facts", facts)
         connection.register("contents", facts)
         connection.register(SCAN_FILES.name, files.select(list(SCAN_FILES.names())))
         connection.register(SCAN_REPO.name, pa.table([[""]], schema=SCAN_REPO.schema()))
         connection.register("answers", pa.Table.from_batches(answers))
+        connection.register(DOCUMENTS.name, documents)
+        connection.register(SCIP_DOCUMENTS.name, documents.select(list(SCIP_DOCUMENTS.names())))
+        for view in DOCUMENT_VIEWS:
+            connection.execute(f'CREATE VIEW "{view.name}" AS {document_query(view).sql(dialect="duckdb")}')
         _apply_rules(connection)
         yield connection, program_of
 
@@ -64,17 +82,32 @@ def _scan(programs: Programs) -> tuple[pa.Table, dict[str, str]]:
     return pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema), program_of
 
 
-def _answers(files: pa.Table, facts: pa.Table) -> pa.RecordBatch:
+def _documents(files: pa.Table, facts: pa.Table, sources: Mapping[str, bytes]) -> pa.Table:
+    from bench.accuracy.small_index import documents  # noqa: PLC0415 - pyrefly is needed for this alone
+
+    ids, contents, paths, programs = (files[n].to_pylist() for n in ("file_id", "content_id", "path", "repo"))
+    texts = (sources[content].decode() for content in contents)
+    return documents(
+        dict(zip(ids, zip(programs, paths, texts, strict=True), strict=True)),
+        facts,
+        dict(zip(ids, contents, strict=True)),
+    )
+
+
+def _answers(files: pa.Table, facts: pa.Table, documents: pa.Table) -> pa.RecordBatch:
     asks = dict(zip(facts["content_id"].to_pylist(), facts["asks"], strict=True))
+    ours = documents.filter(pc.is_in(documents["file_id"], files["file_id"].combine_chunks()))
+    symbol_asks = dict(zip(ours["file_id"].to_pylist(), ours["symbol_asks"].to_pylist(), strict=True))
+    keys = zip(files["file_id"].to_pylist(), files["content_id"].to_pylist(), strict=True)
     asked = pa.record_batch(
         {
             "file_id": files["file_id"].combine_chunks(),
             "asks": pa.array(
-                [asks[content].as_py() for content in files["content_id"].to_pylist()], facts["asks"].type
+                [asks[content].as_py() + symbol_asks.get(file_id, []) for file_id, content in keys], facts["asks"].type
             ),
         }
     )
-    return answer_files(Resolver(Index(files, facts)), asked)
+    return answer_files(Resolver(Index(files, facts, ours)), asked)
 
 
 def _apply_rules(connection: duckdb.DuckDBPyConnection) -> None:

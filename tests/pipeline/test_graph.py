@@ -10,8 +10,8 @@ from tests.repositories import SHOP, write_repository
 
 
 @pytest.fixture(scope="module")
-def shop(built_once):
-    return ca.open(built_once)
+def shop(indexed_once):
+    return ca.open(indexed_once)
 
 
 def rows(graph, query):

@@ -7,15 +7,21 @@ from codeanatomy.query.views import PUBLIC
 
 
 @pytest.fixture(scope="module")
-def graph(built_once):
-    return ca.open(built_once)
+def graph(indexed_once):
+    return ca.open(indexed_once)
+
+
+MAY_BE_EMPTY = {
+    "disagreements",  # both sides are right about the sample repository
+    "rel_import_symbol",  # of imports, only a SCIP index tells
+}
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_every_public_dataset_can_be_read_with_its_columns(graph, name):
     found = graph.sql(f"SELECT * FROM {name}")
     assert [n for n in found.schema.names if n != "bucket"] == list(PUBLIC[name].names())
-    assert found.num_rows > 0
+    assert found.num_rows > 0 or name in MAY_BE_EMPTY
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,11 @@ class NodeKind(_Kind):
     TYPE_EXPR = "TYPE_EXPR", "An annotation."
     SCOPE = "SCOPE", "A scope, as the language defines it."
     BINDING = "BINDING", "A name that a scope binds."
+    SYMBOL = (
+        "SYMBOL",
+        "A symbol of a semantic document: of a definition or variable here, of something local to a file, or external.",
+    )
+    DIAGNOSTIC = "DIAGNOSTIC", "A complaint of the indexer."
     QNAME = "QNAME", "A dotted name without a definition here: a builtin, an external or absent name, a bare package."
 
 
@@ -64,4 +69,7 @@ class EdgeKind(_Kind):
     INHERITS = "INHERITS", "Class to a base."
     OVERRIDES = "OVERRIDES", "Method to the method of a base that it hides."
     DECORATED_BY = "DECORATED_BY", "Definition to what decorates it."
+    DEFINES = "DEFINES", "Definition or variable to the symbol it has in the semantic document."
+    SYMBOL_RELATED = "SYMBOL_RELATED", "Symbol to one that it implements, extends or has as its type."
+    DIAGNOSES = "DIAGNOSES", "Diagnostic to the innermost definition, or the module, that it is about."
     TYPE_REFERS_TO = "TYPE_REFERS_TO", "Annotation to what it names."

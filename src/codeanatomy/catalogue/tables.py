@@ -8,6 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from codeanatomy.catalogue.columns import Column, Dataset, flag, long, number, real, span, text, texts
+from codeanatomy.catalogue.documents import DOCUMENT_ARRAYS, DOCUMENT_COLUMNS, DOCUMENT_DATASETS
 from codeanatomy.catalogue.facts import FACT_DATASETS
 
 _OWNER = text("file_id", "owner: the file this row belongs to", required=True)
@@ -83,6 +84,18 @@ PY_MODULE_INDEX = Dataset(
     ),
 )
 
+DOCUMENTS = Dataset(
+    "documents",
+    "Semantic documents: one row per file, one array column per document dataset.",
+    (_OWNER, text("path", "path of the owner", required=True), *DOCUMENT_COLUMNS, *DOCUMENT_ARRAYS),
+)
+
+SCIP_DOCUMENTS = Dataset(
+    "scip_documents",
+    "Which files have a semantic document, and what names it.",
+    (_OWNER, text("path", "path of the owner", required=True), *DOCUMENT_COLUMNS),
+)
+
 ANSWERS = Dataset(
     "answers",
     "What each question of a file means in the repository: one row per question and candidate.",
@@ -101,7 +114,7 @@ ANSWERS = Dataset(
         text(
             "kind",
             "function, class, module, property, descriptor (a property seen from its class), variable, instance, name "
-            "or builtin",
+            "or builtin; of a symbol, the indexer's kind",
         ),
         text("target_id", "node id of the candidate; of an instance, that of its class"),
         text("target_name", "dotted name of a candidate that is not in the repository"),
@@ -110,7 +123,7 @@ ANSWERS = Dataset(
         text("set_id", "node id of what runs when a property is assigned to"),
         text(
             "resolution_method",
-            "what it took: scope, builtin, import, star_import, mro, assignment, returns or annotation",
+            "what it took: scope, builtin, import, star_import, mro, assignment, returns, annotation or symbol",
         ),
         real("confidence", "how sure it is", required=True),
         number("named_count", "candidates that are named", required=True),
@@ -157,7 +170,8 @@ ASKING_SITES = Dataset(
         text("path", "path of the owner", required=True),
         text(
             "role",
-            "call, implicit_call, name, import, import_module, base, decorator, override or quoted_type",
+            "call, implicit_call, name, import, import_module, base, decorator, override or quoted_type; symbol_call, "
+            "symbol_implicit_call, symbol_name or symbol_import where a semantic document asks",
             required=True,
         ),
         text("site_id", "node id of the site", required=True),
@@ -165,8 +179,16 @@ ASKING_SITES = Dataset(
         *span("the site"),
         number("line", "line of the site"),
         text("code_id", "node id of the function or module whose code the site is part of"),
-        text("ctx", "of a name, load, store or del, `attribute_` before it for an attribute; of an import, its kind"),
-        number("place", "of a base or decorator, its position; of a name, the annotation it is part of"),
+        text(
+            "ctx",
+            "of a name, load, store or del, `attribute_` before it for an attribute; of an import, its kind; of a "
+            "symbol, how it was aligned",
+        ),
+        number(
+            "place",
+            "of a base or decorator, its position; of a name, the annotation it is part of; of a symbol, how many "
+            "there are",
+        ),
     ),
 )
 
@@ -178,7 +200,7 @@ SITE_ANSWERS = Dataset(
         *(ASKING_SITES.column(name) for name in ("line", "code_id", "ctx", "place")),
         *(
             ANSWERS.column(name)
-            for name in ("candidate", "status", "kind", "target_id", "is_named", "call_id", "set_id")
+            for name in ("candidate", "status", "kind", "target_id", "target_name", "is_named", "call_id", "set_id")
         ),
         *(ANSWERS.column(name) for name in ("resolution_method", "confidence", "named_count", "call_count")),
     ),
@@ -188,12 +210,17 @@ REL_NAME_BINDING = _relation(
     "rel_name_binding", "Which binding of its own file each plain name means, by Python's scope rules."
 )
 
+_MEANING = text(
+    "meaning", "what to compare targets by: the node, or of what is not in the repository the last name", required=True
+)
+
 REL_CALLSITE_QNAME = _relation(
     "rel_callsite_qname",
     "What each call can run: written calls, and those that decorators, `with`, `for` and properties make.",
     _CODE,
     text("status", "internal, external or absent", required=True),
     text("kind", "kind of what is called, as in `answers`"),
+    _MEANING,
 )
 
 REL_NAME_QNAME = _relation(
@@ -204,6 +231,7 @@ REL_NAME_QNAME = _relation(
     text("kind", "kind of the target, as in `answers`"),
     text("ctx", "load, store or del, `attribute_` before it for an attribute", required=True),
     number("type_no", "annotation it is part of"),
+    _MEANING,
 )
 
 REL_IMPORT_MODULE = _relation(
@@ -217,6 +245,53 @@ REL_CLASS_BASE = _relation(
     "Bases of classes.",
     number("position", "place among the class's arguments", required=True),
     text("status", "internal, external or absent", required=True),
+)
+
+_AGREEMENT = text(
+    "agreement",
+    "how it goes with the repository's own answers for the site: agrees (they have it too), adds (nothing of theirs "
+    "speaks against it) or contradicts (they name something else)",
+    required=True,
+)
+
+_SYMBOL = (
+    number("ask_no", "question that the symbol is", required=True),
+    text("status", "internal, external or absent", required=True),
+    text("kind", "kind of the target, as in `answers`"),
+    _MEANING,
+)
+
+REL_CALLSITE_SYMBOL = _relation(
+    "rel_callsite_symbol", "What each call can run, as the semantic document has it.", _CODE, *_SYMBOL, _AGREEMENT
+)
+
+REL_NAME_SYMBOL = _relation(
+    "rel_name_symbol",
+    "What each name and attribute refers to, as the semantic document has it.",
+    _CODE,
+    *_SYMBOL,
+    _AGREEMENT,
+)
+
+REL_IMPORT_SYMBOL = _relation("rel_import_symbol", "What each import binds, as the semantic document has it.", *_SYMBOL)
+
+REL_DEF_SYMBOL = _relation(
+    "rel_def_symbol", "The symbol that the semantic document gives each definition and variable."
+)
+
+DISAGREEMENTS = Dataset(
+    "disagreements",
+    "Calls for which the repository's own answers and the semantic document name different things.",
+    (
+        _OWNER,
+        text("path", "path of the caller", required=True),
+        number("line", "line of the call", required=True),
+        text("caller", "dotted name of the function or module whose code makes the call", required=True),
+        texts("own", "what the repository's own answers name"),
+        texts("semantic", "what the semantic document names"),
+        real("own_confidence", "how sure the surest of the first is", required=True),
+        real("semantic_confidence", "how sure the surest of the second is", required=True),
+    ),
 )
 
 PY_IMPORTS_RESOLVED = Dataset(
@@ -316,7 +391,7 @@ REFERENCES = Dataset(
     (
         _OWNER,
         text("name", "dotted name of what is referred to", required=True),
-        text("kind", "kind of the node it refers to: DEF, MODULE, BINDING or QNAME", required=True),
+        text("kind", "kind of the node it refers to: DEF, MODULE, BINDING, SYMBOL or QNAME", required=True),
         text("path", "file of the use", required=True),
         number("line", "line of the use", required=True),
         text("context", "load, store or del; `attribute_` before it for an attribute", required=True),
@@ -400,7 +475,10 @@ FACT_OWNER: tuple[Column, ...] = (_OWNER, text("path", "path of the owner", requ
 FACT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.columns) for d in FACT_DATASETS)
 """Fact datasets as rules and people see them: one row per file and fact."""
 
-INPUTS: tuple[Dataset, ...] = (SCAN_REPO, SCAN_FILES, CONTENTS, *FACT_VIEWS)
+DOCUMENT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.columns) for d in DOCUMENT_DATASETS)
+"""Document datasets as rules and people see them: one row per file and thing said."""
+
+INPUTS: tuple[Dataset, ...] = (SCAN_REPO, SCAN_FILES, CONTENTS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS)
 """What rules start from."""
 
 STORED_TABLES: tuple[Dataset, ...] = (REPO_FILES, PY_MODULE_INDEX, ANSWERS, CPG_NODES, CPG_EDGES)
@@ -412,6 +490,10 @@ RELATIONS: tuple[Dataset, ...] = (
     REL_CALLSITE_QNAME,
     REL_IMPORT_MODULE,
     REL_CLASS_BASE,
+    REL_NAME_SYMBOL,
+    REL_CALLSITE_SYMBOL,
+    REL_IMPORT_SYMBOL,
+    REL_DEF_SYMBOL,
 )
 """What sites mean; the edges of the graph are made from these."""
 
@@ -431,5 +513,6 @@ VIEWS: tuple[Dataset, ...] = (
     REFERENCES,
     IMPORTS,
     INHERITS,
+    DISAGREEMENTS,
 )
 """Rule outputs that are computed when read."""

@@ -207,7 +207,8 @@ def publish(options: argparse.Namespace) -> int:
         _print_json(found.as_json())
     if not options.quiet:
         rows = sum(found.tables.values())
-        _tell(f"published build {found.build_id} to {options.out}: {len(found.tables)} tables, {rows:,} rows")
+        what = f"{rows:,} documents" if found.format == "scip" else f"{len(found.tables)} tables, {rows:,} rows"
+        _tell(f"published build {found.build_id} to {options.out}: {what}")
     return 0
 
 
@@ -246,6 +247,8 @@ def _request(options: argparse.Namespace) -> BuildRequest:
         repo_id=options.repo_id,
         include=tuple(options.include or ()),
         exclude=tuple(options.exclude or ()),
+        index=options.index,
+        scip=options.scip,
         roots=tuple(source_root(root, "--root") for root in options.root or ()),
         max_file_bytes=options.max_file_mb << 20,
         storage_options=_pairs(options.storage_option, "--storage-option"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 PROFILES = ("prod_fast", "dev_debug", "memory_tight")
+INDEXES = ("auto", "pyrefly", "scip", "none")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -111,7 +112,9 @@ def parser() -> argparse.ArgumentParser:
         "codeanatomy publish --out graph --format duckdb",
     )
     publish.add_argument("--out", required=True, metavar="DIR", help="directory to write; made anew")
-    publish.add_argument("--format", choices=("parquet", "duckdb"), default="parquet", help="(default: parquet)")
+    publish.add_argument(
+        "--format", choices=("parquet", "duckdb", "scip"), default="parquet", help="(default: parquet)"
+    )
     publish.add_argument("--build", metavar="ID", help="the build to publish (default: the last)")
     publish.add_argument("--table", action="append", metavar="NAME", help="only this dataset; may be repeated")
     publish.add_argument(
@@ -157,6 +160,13 @@ def _scan_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--exclude", action="append", metavar="GLOB", help="no files that match; may be repeated")
     command.add_argument("--root", action="append", metavar="DIR", help="where module names start; may be repeated")
     command.add_argument("--max-file-mb", type=int, default=10, metavar="MB", help="skip larger files (default: 10)")
+    command.add_argument(
+        "--index",
+        choices=INDEXES,
+        help="semantic index: pyrefly (which auto, the default, finds), a SCIP index, or none; "
+        "status and verify default to what the last build used",
+    )
+    command.add_argument("--scip", metavar="FILE", help="the SCIP index to read (default: run scip-python)")
     command.add_argument("--repo-id", default="", metavar="TEXT", help="tells this repository from others in its ids")
 
 

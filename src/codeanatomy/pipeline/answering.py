@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
 
-from codeanatomy.catalogue.tables import ANSWERS, FACTS
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
-from codeanatomy.pipeline.datasets import read_facts
+from codeanatomy.pipeline.datasets import read_documents_of, read_facts
 from codeanatomy.resolve import Index, Resolver, answer_files
 from codeanatomy.rules.evaluator import spark_schema
 from codeanatomy.store.state import State
@@ -26,16 +26,24 @@ FILES_PER_TASK = 300
 """Enough that reading the index is worth it, few enough that no core waits long for the last task."""
 
 _INDEXED = ["content_id", "sym_values", "all_names"]
+_DEFINED = ["file_id", "scip_symbol_information"]
 _MODULES = ["file_id", "path", "content_id", "module_fqn", "is_init", "is_stub"]
 
 
-def answer_questions(spark: SparkSession, state: State, files: pa.Table, facts_version: int) -> DataFrame:
-    """The answers to every question of `files`, which are those of the snapshot."""
-    answering = _Answering(state, facts_version, files.select(_MODULES))
+def answer_questions(
+    spark: SparkSession, state: State, files: pa.Table, facts_version: int, documents_version: int | None
+) -> DataFrame:
+    """The answers to every question of `files`, which are those of the snapshot, and of their semantic documents."""
+    answering = _Answering(state, facts_version, documents_version, files.select(_MODULES))
     tasks = -(-files.num_rows // FILES_PER_TASK) or 1
-    asked = read_facts(spark, state, facts_version, "content_id", "asks").where(F.size("asks") > 0)
     owners = F.broadcast(spark.createDataFrame(files.select(["content_id", "file_id", "path"])))
-    placed = asked.join(owners, "content_id").repartitionByRange(tasks, "path").select("file_id", "asks")
+    asked = read_facts(spark, state, facts_version, "content_id", "asks").join(owners, "content_id")
+    if documents_version is not None:
+        symbols = read_documents_of(spark, state, documents_version, "file_id", "symbol_asks")
+        asked = asked.join(symbols, "file_id", "left").withColumn(
+            "asks", F.concat("asks", F.coalesce("symbol_asks", F.array()))
+        )
+    placed = asked.where(F.size("asks") > 0).repartitionByRange(tasks, "path").select("file_id", "asks")
     return placed.mapInArrow(answering, spark_schema(ANSWERS))
 
 
@@ -45,6 +53,7 @@ class _Answering:
 
     state: State
     facts_version: int
+    documents_version: int | None
     files: pa.Table
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -54,17 +63,22 @@ class _Answering:
             yield answer_files(resolver, batch)
 
     def _index(self) -> Index:
-        key = (self.state.location.uri, self.facts_version)
+        key = (self.state.location.uri, self.facts_version, self.documents_version)
         for kept_key, kept_files, index in _kept:
             if kept_key == key and kept_files.equals(self.files):
                 return index
         contents = pc.unique(self.files["content_id"].drop_null())
         of_these = pc.field("content_id").isin(contents) & (pc.field("extractor") == EXTRACTOR_VERSION)
         facts = open_arrow(self.state, FACTS, self.facts_version).to_table(_INDEXED, filter=of_these)
-        index = Index(self.files, facts)
+        index = Index(self.files, facts, self._defined_symbols())
         _kept[:] = [(key, self.files, index)]
         return index
 
+    def _defined_symbols(self) -> pa.Table | None:
+        if self.documents_version is None:
+            return None
+        return open_arrow(self.state, DOCUMENTS, self.documents_version).to_table(_DEFINED)
 
-_kept: list[tuple[tuple[str, int], pa.Table, Index]] = []
+
+_kept: list[tuple[tuple[str, int, int | None], pa.Table, Index]] = []
 """The index of this process's last task."""

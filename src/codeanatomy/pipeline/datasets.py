@@ -8,13 +8,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
 
+from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
 from codeanatomy.catalogue.facts import FACT_DATASETS
-from codeanatomy.catalogue.tables import CONTENTS, FACT_OWNER, FACTS, SCAN_FILES, SCAN_REPO
+from codeanatomy.catalogue.tables import (
+    CONTENTS,
+    DOCUMENT_VIEWS,
+    DOCUMENTS,
+    FACT_OWNER,
+    FACTS,
+    SCAN_FILES,
+    SCAN_REPO,
+    SCIP_DOCUMENTS,
+)
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.repo.modules import module_names
 from codeanatomy.rules.compiler import needed_rules
-from codeanatomy.rules.evaluator import offer
+from codeanatomy.rules.evaluator import offer, spark_schema
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_table
 
@@ -41,6 +51,27 @@ def offer_inputs(
         facts = read_facts(spark, state, facts_version, "content_id", dataset.name)
         rows = facts.select("content_id", F.explode(dataset.name).alias("fact"))
         offer(dataset.name, rows.join(owners, "content_id").select(*owner, *(f"fact.{c}" for c in dataset.names())))
+
+
+def offer_documents(spark: SparkSession, inputs: BuildInputs, state: State, version: int | None) -> None:
+    """Let rules read the semantic documents under their dataset names; without an index they are empty."""
+    read = {name for rule in needed_rules(inputs.rules) for name in rule.inputs}
+    if version is None:
+        for dataset in (SCIP_DOCUMENTS, *DOCUMENT_VIEWS):
+            offer(dataset.name, spark.createDataFrame([], spark_schema(dataset)))
+        return
+    offer(SCIP_DOCUMENTS.name, read_documents_of(spark, state, version, *SCIP_DOCUMENTS.names()))
+    owner = [column.name for column in FACT_OWNER]
+    for dataset in (d for d in DOCUMENT_DATASETS if d.name in read):
+        documents = read_documents_of(spark, state, version, *owner, dataset.name)
+        rows = documents.select(*owner, F.explode(dataset.name).alias("said"))
+        offer(dataset.name, rows.select(*owner, *(f"said.{c}" for c in dataset.names())))
+
+
+def read_documents_of(spark: SparkSession, state: State, version: int, *columns: str) -> DataFrame:
+    """Some columns of the documents."""
+    narrow = replace(DOCUMENTS, columns=tuple(DOCUMENTS.column(name) for name in columns))
+    return read_table(spark, state, narrow, version)
 
 
 def scan_table(inputs: BuildInputs) -> pa.Table:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codeanatomy.pipeline.inputs import gather
+from codeanatomy.pipeline.plan import as_built
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import paths_of, plan
 from codeanatomy.repo.diff import FileChanges, diff_files
@@ -58,6 +59,7 @@ def freshness(request: BuildRequest) -> Freshness:
     location = locate_state(request.repo, request.state, request.storage_options)
     state = open_state(location)
     last = current_build(state)
+    request = as_built(request, last)
     inputs = gather(request, location, state)
     now = {file.path: file.content_id for file in inputs.snapshot.files}
     reasons = plan(last, inputs, replace(request, full=False)).reasons

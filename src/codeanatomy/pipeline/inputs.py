@@ -13,6 +13,8 @@ from codeanatomy.engine.places import cache_directory
 from codeanatomy.engine.profiles import profile_named, shuffle_partitions_for
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
+from codeanatomy.index.choice import choose_provider
+from codeanatomy.index.provider import Provider
 from codeanatomy.pipeline.plan import fingerprints
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.repo.config import RepoConfig, read_config
@@ -23,6 +25,8 @@ from codeanatomy.rules.compiler import CompiledRule, compile_rules
 from codeanatomy.rules.definition import load_rules
 from codeanatomy.store.location import StateLocation
 from codeanatomy.store.state import State
+
+DEFAULT_INDEX = "auto"
 
 _ROW_BYTES_PER_SOURCE_BYTE = 40
 
@@ -50,6 +54,7 @@ class BuildInputs:
     settings: EngineSettings
     rules: tuple[CompiledRule, ...]
     fingerprints: Mapping[str, str]
+    provider: Provider | None
 
 
 def gather(request: BuildRequest, location: StateLocation, state: State | None) -> BuildInputs:
@@ -73,6 +78,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
     )
     roots = request.roots or config.roots
     rules = _rules()
+    provider = choose_provider(request.index or DEFAULT_INDEX, request.scip, root)
     return BuildInputs(
         root=root.resolve(),
         location=location,
@@ -82,7 +88,8 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         git_commit=head_commit(root),
         settings=settings,
         rules=rules,
-        fingerprints=fingerprints(rules, settings, roots, repo_id),
+        fingerprints=fingerprints(rules, settings, roots, repo_id, provider),
+        provider=provider,
     )
 
 

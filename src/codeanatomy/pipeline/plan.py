@@ -10,17 +10,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codeanatomy.catalogue.tables import STORED_TABLES
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.extract import EXTRACTOR_VERSION
-from codeanatomy.pipeline.request import Mode
+from codeanatomy.index.documents import INDEX_REVISION
+from codeanatomy.index.provider import Provider
+from codeanatomy.pipeline.request import BuildRequest, Mode
 from codeanatomy.repo.modules import NAMING_REVISION
 from codeanatomy.repo.snapshot import Snapshot
 from codeanatomy.resolve import RESOLVER_REVISION
 from codeanatomy.rules.compiler import CompiledRule, rules_fingerprint
 from codeanatomy.store.builds import Build
+
+
+def as_built(request: BuildRequest, last: Build) -> BuildRequest:
+    """The request with the index that `last` was made with, unless it asks for one."""
+    if request.index or request.scip:
+        return request
+    index = last.figures["index"]
+    return replace(request, index=index["choice"], scip=index["scip"])
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,11 @@ class Plan:
 
 
 def fingerprints(
-    rules: tuple[CompiledRule, ...], settings: EngineSettings, roots: tuple[str, ...], repo_id: str
+    rules: tuple[CompiledRule, ...],
+    settings: EngineSettings,
+    roots: tuple[str, ...],
+    repo_id: str,
+    provider: Provider | None,
 ) -> Mapping[str, str]:
     """Names of everything but file contents that can alter a row."""
     return {
@@ -41,6 +55,7 @@ def fingerprints(
         "rules": rules_fingerprint(rules),
         "settings": settings.fingerprint(),
         "schema": _hash([(d.name, str(d.schema())) for d in STORED_TABLES]),
+        "index": f"{provider.fingerprint} {INDEX_REVISION}" if provider else "none",
         "modules": _hash([NAMING_REVISION, repo_id, *roots]),
     }
 

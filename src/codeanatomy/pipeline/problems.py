@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow.compute as pc
 
 from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.index.provider import Failed
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.request import Problem
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import open_arrow
 
 SYNTAX_ERROR = "syntax_error"
+NOT_INDEXED = "not_indexed"
 _REASONS = {"decoder": "undecodable", "tree-sitter": SYNTAX_ERROR}
 
 
-def find_problems(state: State, inputs: BuildInputs, facts_version: int) -> tuple[Problem, ...]:
+def find_problems(
+    state: State, inputs: BuildInputs, facts_version: int, not_indexed: Iterable[Failed]
+) -> tuple[Problem, ...]:
     """One entry per troubled file, by path; a file with many errors is told by its first."""
+    without_document = {each.path: each.detail for each in not_indexed}
     flawed = open_arrow(state, FACTS, facts_version).to_table(
         columns=["content_id", "parse_errors"],
         filter=(pc.field("extractor") == EXTRACTOR_VERSION) & (pc.list_value_length(pc.field("parse_errors")) > 0),
@@ -32,4 +39,6 @@ def find_problems(state: State, inputs: BuildInputs, facts_version: int) -> tupl
             problems.append(
                 Problem(file.path, _REASONS[first["source"]], f"line {first['line_start']}: {first['message']}{more}")
             )
+        elif file.path in without_document:
+            problems.append(Problem(file.path, NOT_INDEXED, without_document[file.path]))
     return tuple(problems)

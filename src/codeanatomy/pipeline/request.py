@@ -31,6 +31,8 @@ class BuildRequest:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
+    index: str | None = None  # auto; where a build is looked at, what it was made with
+    scip: str | None = None
     max_file_bytes: int = MAX_FILE_BYTES
     profile: str = "prod_fast"
     master: str | None = None
@@ -72,6 +74,7 @@ class BuildResult:
     stages: tuple[Stage, ...]
     seconds: float
     peak_memory_mb: int
+    index: Mapping[str, Any] | None = None
     problems: tuple[Problem, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -89,5 +92,6 @@ class BuildResult:
             "stages": [{"name": s.name, "seconds": round(s.seconds, 3), "rows": s.rows} for s in self.stages],
             "seconds": round(self.seconds, 3),
             "peak_memory_mb": self.peak_memory_mb,
+            "index": dict(self.index) if self.index else None,
             "problems": [{"path": p.path, "reason": p.reason, "detail": p.detail} for p in self.problems],
         }

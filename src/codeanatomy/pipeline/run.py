@@ -14,13 +14,22 @@ from datetime import UTC, datetime
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from codeanatomy.catalogue.tables import ANSWERS, FACTS, REPO_FILES, SHARED_VIEWS, STORED_TABLES
+from codeanatomy.catalogue.tables import (
+    ANSWERS,
+    DOCUMENTS,
+    FACTS,
+    REPO_FILES,
+    SCIP_DOCUMENTS,
+    SHARED_VIEWS,
+    STORED_TABLES,
+)
 from codeanatomy.engine.memory import PeakMemory, peak_memory
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
+from codeanatomy.pipeline.indexing import Indexing, indexing, read_documents
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError, gather
 from codeanatomy.pipeline.plan import Plan, plan_build
-from codeanatomy.pipeline.problems import SYNTAX_ERROR, find_problems
+from codeanatomy.pipeline.problems import NOT_INDEXED, SYNTAX_ERROR, find_problems
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Problem
 from codeanatomy.repo.diff import diff_files
@@ -72,8 +81,8 @@ def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spar
         latest = latest_build(state)
         if (latest and latest.build_id) != (last and last.build_id):  # another process was faster
             raise TreeChangedError(location.uri)
-        with _engine(inputs.settings, spark, clock) as session:
-            return _execute(session, state, latest, inputs, clock, peak)
+        with indexing(inputs) as started, _engine(inputs.settings, spark, clock) as session:
+            return _execute(session, state, latest, inputs, started, clock, peak)
 
 
 def plan(last: Build | None, inputs: BuildInputs, request: BuildRequest) -> Plan:
@@ -99,12 +108,18 @@ def _engine(settings: EngineSettings, spark: SparkSession | None, clock: StageCl
 
 
 def _execute(
-    spark: SparkSession, state: State, last: Build | None, inputs: BuildInputs, clock: StageClock, peak: PeakMemory
+    spark: SparkSession,
+    state: State,
+    last: Build | None,
+    inputs: BuildInputs,
+    started: Indexing | None,
+    clock: StageClock,
+    peak: PeakMemory,
 ) -> BuildResult:
     from pyspark import StorageLevel  # noqa: PLC0415
 
     from codeanatomy.pipeline.answering import answer_questions  # noqa: PLC0415 - a no-op build never loads Spark
-    from codeanatomy.pipeline.datasets import offer_inputs, scan_table  # noqa: PLC0415
+    from codeanatomy.pipeline.datasets import offer_documents, offer_inputs, scan_table  # noqa: PLC0415
     from codeanatomy.pipeline.extraction import extract_new_contents  # noqa: PLC0415
     from codeanatomy.rules.evaluator import evaluate, offer  # noqa: PLC0415
 
@@ -117,12 +132,27 @@ def _execute(
     files = scan_table(inputs)
     facts_version = pins[FACTS.name].version
     offer_inputs(spark, inputs, files, state, facts_version)
+    documents_version = None
+    if started is not None:
+        with clock.stage("index") as stage:
+            frame = read_documents(spark, state, files, facts_version, started)
+            outcome = write_table(
+                frame,
+                DOCUMENTS,
+                state,
+                previous=last.tables.get(DOCUMENTS.name) if last else None,
+                identity=SCIP_DOCUMENTS.names(),
+            )
+            stage.rows = outcome.pin.rows
+        pins[DOCUMENTS.name], written[DOCUMENTS.name] = outcome.pin, outcome.written
+        documents_version = outcome.pin.version
+    offer_documents(spark, inputs, state, documents_version)
     rules = by_output(needed_rules(inputs.rules))
 
     def make(name: str) -> None:
         """Compute a dataset: write it if it is stored, and let rules read it."""
         if name == ANSWERS.name:
-            table, frame = ANSWERS, answer_questions(spark, state, files, facts_version)
+            table, frame = ANSWERS, answer_questions(spark, state, files, facts_version, documents_version)
         else:
             table, frame = rules[name][0].rule.output, evaluate(spark, rules[name])
         if table in STORED_TABLES:
@@ -144,9 +174,9 @@ def _execute(
         offer(name, frame)
 
     _make_in_order({ANSWERS.name: set(), **dependencies(rules)}, make)
-    problems = find_problems(state, inputs, pins[FACTS.name].version)
+    problems = find_problems(state, inputs, pins[FACTS.name].version, started.failed if started else ())
     with clock.stage("publish"):
-        made = _publish(state, last, inputs, pins, problems, clock, peak)
+        made = _publish(state, last, inputs, pins, problems, _index_figures(inputs, started, pins), clock, peak)
     return _result(made, Mode.FULL, inputs, written, clock, peak)
 
 
@@ -169,6 +199,7 @@ def _publish(
     inputs: BuildInputs,
     pins: Mapping[str, TablePin],
     problems: tuple[Problem, ...],
+    index: Mapping[str, Any],
     clock: StageClock,
     peak: PeakMemory,
 ) -> Build:
@@ -185,6 +216,7 @@ def _publish(
         figures={
             "files": _file_counts(state, last, inputs, problems),
             "problems": [asdict(problem) for problem in problems],
+            "index": dict(index),
             "stages": [asdict(stage) for stage in clock.stages],
             "seconds": clock.seconds(),
             "peak_memory_mb": peak.mb,
@@ -194,12 +226,26 @@ def _publish(
     return made
 
 
+def _index_figures(inputs: BuildInputs, started: Indexing | None, pins: Mapping[str, TablePin]) -> dict[str, Any]:
+    """What the index is, so that the build can be looked at, and built again, with the same."""
+    if started is None:
+        return {"choice": "none", "scip": None, "provider": None, "documents": 0, "failed": 0}
+    return {
+        **started.provider.choice(),
+        "provider": started.provider.fingerprint,
+        "documents": pins[DOCUMENTS.name].rows - len(started.failed),
+        "failed": len(started.failed),
+        "seconds": round(started.seconds, 3),
+    }
+
+
 def _file_counts(
     state: State, last: Build | None, inputs: BuildInputs, problems: tuple[Problem, ...]
 ) -> dict[str, int]:
     changes = diff_files(paths_of(state, last), {file.path: file.content_id for file in inputs.snapshot.files})
     total = len(inputs.snapshot.files)
     unparsed = sum(problem.reason == SYNTAX_ERROR for problem in problems)
+    not_indexed = sum(problem.reason == NOT_INDEXED for problem in problems)
     return {
         "total": total,
         "added": len(changes.added),
@@ -208,8 +254,9 @@ def _file_counts(
         "renamed": len(changes.renamed),
         "impacted": total,
         "rebuilt": total,
-        "failed": len(problems) - unparsed,
+        "failed": len(problems) - unparsed - not_indexed,
         "with_errors": unparsed,
+        "not_indexed": not_indexed,
     }
 
 
@@ -252,5 +299,6 @@ def _result(
         stages=tuple(clock.stages),
         seconds=clock.seconds(),
         peak_memory_mb=peak.mb,
+        index=figures["index"],
         problems=tuple(Problem(**problem) for problem in figures["problems"]),
     )

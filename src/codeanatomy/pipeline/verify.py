@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.columns import Dataset
-from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
+from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, SCIP_DOCUMENTS, STORED_TABLES
 from codeanatomy.errors import InputError
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.inputs import BuildInputs, gather
+from codeanatomy.pipeline.plan import as_built
 from codeanatomy.pipeline.progress import Listener
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import build, plan
@@ -105,6 +106,7 @@ def verify(
     location = locate_state(request.repo, request.state, request.storage_options)
     state = open_state(location)
     last = current_build(state)
+    request = as_built(request, last)
     inputs = gather(request, location, state)
     if reasons := plan(last, inputs, replace(request, full=False)).reasons:
         raise InputError(f"the last build is out of date ({', '.join(reasons)}): run `codeanatomy build`, then verify")
@@ -116,15 +118,20 @@ def verify(
             raise InputError("the tree changed while it was verified: run `codeanatomy build`, then verify")
         ours, theirs = _Side(state, last), _Side(fresh_state, fresh)
         tables = {table.name: _compare_table(table, ours, theirs) for table in STORED_TABLES}
+        if DOCUMENTS.name in last.tables:
+            tables[DOCUMENTS.name] = _compare_table(SCIP_DOCUMENTS, ours, theirs, DOCUMENTS)
         tables[FACTS.name] = _compare_facts(inputs, ours, theirs)
     return Verification(last.build_id, tables, time.monotonic() - began)
 
 
-def _compare_table(table: Dataset, ours: _Side, theirs: _Side) -> TableComparison:
-    pin, fresh = ours.build.tables[table.name], theirs.build.tables[table.name]
+def _compare_table(table: Dataset, ours: _Side, theirs: _Side, stored: Dataset | None = None) -> TableComparison:
+    """Compare the columns of `table`, which is all that the table `stored` is digested by."""
+    stored = stored or table
+    pin, fresh = ours.build.tables[stored.name], theirs.build.tables[stored.name]
     if pin.buckets == fresh.buckets:
         return TableComparison(pin.rows, fresh.rows)
-    ours_only, theirs_only = _differences(ours.rows(table).to_table(), theirs.rows(table).to_table())
+    names = list(table.names())
+    ours_only, theirs_only = _differences(ours.rows(stored).to_table(names), theirs.rows(stored).to_table(names))
     return _comparison(pin.rows, fresh.rows, ours_only, theirs_only)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
+from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
 from codeanatomy.query.sql import answer
 from codeanatomy.store.builds import Build, current_build, find_build
 from codeanatomy.store.location import locate_state
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from codeanatomy.query.lookup import Answer
 
-_STORED = {table.name: table for table in (FACTS, *STORED_TABLES)}
+_STORED = {table.name: table for table in (FACTS, DOCUMENTS, *STORED_TABLES)}
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,12 @@ class Graph:
         return {
             name: read_table(session, self.state, table, self.build.tables[name].version)
             for name, table in _STORED.items()
+            if name in self.build.tables
         }
 
     def _open_table(self, name: str) -> ds.Dataset | Sequence[str]:
+        if name not in self.build.tables:  # a build without an index has no documents
+            return ds.dataset(_STORED[name].schema().empty_table())
         version = self.build.tables[name].version
         files = data_files(self.state, name, version) if self.state.location.is_local else []
         return files or open_arrow(self.state, _STORED[name], version)

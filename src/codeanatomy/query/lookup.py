@@ -33,7 +33,7 @@ _STATEMENTS = {
         FROM cpg_edges AS e
         JOIN cpg_nodes AS callee ON callee.node_id = e.dst_id
         JOIN cpg_nodes AS caller ON caller.node_id = e.code_id
-        WHERE e.edge_kind = 'CALLS' AND callee.qname IN ({names})
+        WHERE e.edge_kind = 'CALLS' AND e.confidence >= 0.5 AND callee.qname IN ({names})
     """,
     "callees": """
         SELECT DISTINCT caller AS name, callee AS "by", path, line, confidence, method FROM calls
@@ -95,7 +95,7 @@ def _names(graph: Graph, name: str) -> tuple[str, ...]:
     found = graph.sql(
         f"""
         SELECT DISTINCT qname, qname = {_quoted(name)} AS whole FROM cpg_nodes
-        WHERE node_kind IN ('DEF', 'MODULE', 'BINDING', 'QNAME')
+        WHERE node_kind IN ('DEF', 'MODULE', 'BINDING', 'SYMBOL', 'QNAME')
           AND (qname = {_quoted(name)} OR suffix(qname, {ends}))
         ORDER BY ALL
         """

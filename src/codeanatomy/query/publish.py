@@ -1,7 +1,7 @@
-"""Publish a build for tools that read neither Delta nor nested facts: Parquet files, or one DuckDB database.
+"""Publish a build for tools that read neither Delta nor nested facts: Parquet files, a DuckDB database, a SCIP index.
 
 Written beside the target and moved there when whole. `canonical` sorts every table by all its columns, so that the same
-graph gives the same bytes (of Parquet; DuckDB gives every file a random identifier).
+graph gives the same bytes (of Parquet; DuckDB gives every file a random identifier; a SCIP index is always so).
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from sqlglot import exp
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import InputError, MachineError
 from codeanatomy.query.graph import Graph
+from codeanatomy.query.scip import write_scip
 from codeanatomy.query.views import PUBLIC
 
 DEFAULT_TABLES = ("cpg_nodes", "cpg_edges", "cpg_props", "repo_files", "parse_errors")
 MANIFEST = "codeanatomy.json"
+SCIP_FILE = "index.scip"
 
 
 @dataclass(frozen=True)
@@ -52,18 +54,24 @@ def publish(
     """Write the datasets to the directory `out`, replacing an earlier publication there."""
     if canonical and form == "duckdb":
         raise InputError("a DuckDB file carries a random identifier, so it is never canonical: use --format parquet")
+    if tables and form == "scip":
+        raise InputError("a SCIP index is one whole: --table goes with --format parquet or duckdb")
     chosen = [_public(name) for name in tables or DEFAULT_TABLES]
     target = Path(out).absolute()
     ours = (target / MANIFEST).is_file() and not target.is_symlink()
     if target.exists() and not ours and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{out} exists and is not an earlier publication: choose another --out or empty it")
-    write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[form]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
             place = Path(scratch) / "whole"
             place.mkdir()
-            rows = write(place, [(d, _rows_of(graph, d, canonical=canonical)) for d in chosen], on_table)
+            if form == "scip":
+                on_table("scip")
+                rows = {"documents": write_scip(graph, place / SCIP_FILE)}
+            else:
+                write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[form]
+                rows = write(place, [(d, _rows_of(graph, d, canonical=canonical)) for d in chosen], on_table)
             published = Published(graph.build.build_id, form, rows)
             (place / MANIFEST).write_text(json.dumps(published.as_json(), indent=1) + "\n", encoding="utf-8")
             if target.exists():

@@ -1,7 +1,8 @@
 """What a build offers to SQL: every public dataset, as DuckDB views over the pinned tables.
 
-A view is one of four things, all made from the catalogue: a stored table; a fact dataset, unnested from `facts` and
-joined to the files that have the content; a rule that is computed when read, in DuckDB's dialect; `cpg_props`.
+A view is one of five things, all made from the catalogue: a stored table; a fact dataset, unnested from `facts` and
+joined to the files that have the content; a document dataset, unnested from `documents`; a rule that is computed when
+read, in DuckDB's dialect; `cpg_props`.
 Views are created when a query names them, so that a question pays only for what it reads.
 """
 
@@ -16,7 +17,18 @@ from sqlglot import exp
 
 from codeanatomy.catalogue.columns import Column, Dataset, real, text
 from codeanatomy.catalogue.facts import FACT_DATASETS
-from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, FACT_VIEWS, FACTS, REPO_FILES, STORED_TABLES, VIEWS
+from codeanatomy.catalogue.tables import (
+    CPG_EDGES,
+    CPG_NODES,
+    DOCUMENT_VIEWS,
+    DOCUMENTS,
+    FACT_VIEWS,
+    FACTS,
+    REPO_FILES,
+    SCIP_DOCUMENTS,
+    STORED_TABLES,
+    VIEWS,
+)
 from codeanatomy.rules.compiler import DIALECT, compile_rules
 from codeanatomy.rules.definition import Rule, load_rules
 
@@ -34,7 +46,9 @@ CPG_PROPS = Dataset(
     ),
 )
 
-PUBLIC: Mapping[str, Dataset] = {d.name: d for d in (*STORED_TABLES, *VIEWS, CPG_PROPS, *FACT_VIEWS)}
+PUBLIC: Mapping[str, Dataset] = {
+    d.name: d for d in (*STORED_TABLES, *VIEWS, CPG_PROPS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS)
+}
 """Every dataset a query may name."""
 
 _NOT_PROPERTIES = {"node_id", "edge_id", "file_id", "parent_id", "src_id", "dst_id"}
@@ -59,9 +73,10 @@ class View:
 
 
 def view_of(name: str, extractor: str) -> View:
-    """How the public dataset `name` (or `facts`) is read."""
-    if name == FACTS.name:
-        return View(FACTS, None, ())
+    """How the public dataset `name` (or a table behind it) is read."""
+    for nested in (FACTS, DOCUMENTS):
+        if name == nested.name:
+            return View(nested, None, ())
     dataset = PUBLIC[name]
     if dataset in STORED_TABLES:
         return View(dataset, None, ())
@@ -70,7 +85,21 @@ def view_of(name: str, extractor: str) -> View:
     if dataset in VIEWS:
         rules = [rule for rule in load_rules() if rule.output == dataset]
         return View(dataset, _union(rule_query(rule) for rule in rules), _inputs_of(rules))
+    if dataset is SCIP_DOCUMENTS:
+        return View(dataset, exp.select(*map(exp.column, dataset.names())).from_(DOCUMENTS.name), (DOCUMENTS.name,))
+    if dataset in DOCUMENT_VIEWS:
+        return View(dataset, document_query(dataset), (DOCUMENTS.name,))
     return View(dataset, fact_query(dataset, extractor), (FACTS.name, REPO_FILES.name))
+
+
+def document_query(dataset: Dataset) -> exp.Query:
+    """Unnest one column of the documents."""
+    owner = ("file_id", "path")
+    unnested = exp.select(*owner, exp.alias_(exp.func("unnest", exp.column(dataset.name)), "said")).from_(
+        DOCUMENTS.name
+    )
+    fields = (exp.alias_(exp.column(n, table="said"), n, quoted=True) for n in dataset.names() if n not in owner)
+    return exp.select(*owner, *fields).from_(unnested.subquery("u"))
 
 
 def fact_query(dataset: Dataset, extractor: str) -> exp.Query:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from codeanatomy.catalogue.tables import ANSWERS
+from codeanatomy.index import symbols
 from codeanatomy.resolve.builtins import BUILTIN
 from codeanatomy.resolve.index import Index, ModuleFile
 from codeanatomy.resolve.resolver import Resolver
@@ -23,6 +24,7 @@ from codeanatomy.resolve.values import (
     How,
     Instance,
     Module,
+    Symbol,
     Trail,
     Value,
     Variable,
@@ -189,6 +191,11 @@ def _candidates(
         return [made("external", kind, target, name=value.name, call=target)]
     if isinstance(value, ExternalInstance):
         return [made("external", "instance", f"q:{value.of}", name=value.of, is_named=False)]
+    if isinstance(value, Symbol):
+        target = symbols.node_id(value.symbol)
+        runs = value.kind not in ("variable", "field", "module", "local", "parameter")
+        name = symbols.dotted(value.symbol)
+        return [made(value.status, value.kind, target, name=name, call=target if runs else None)]
     if isinstance(value, Absent):
         target = f"q:{value.name}"
         return [made("absent", "name", target, name=value.name, call=target)]
@@ -211,5 +218,7 @@ def _method(value: Value, how: int) -> tuple[str, float]:
     for flag, name, confidence in _METHODS:
         if how & flag:
             return name, confidence
+    if isinstance(value, Symbol):
+        return "symbol", 1.0
     is_builtin = isinstance(value, External) and value.name.startswith(BUILTIN)
     return ("builtin" if is_builtin else "scope"), 1.0

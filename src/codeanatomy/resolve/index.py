@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from codeanatomy.catalogue.columns import GLOBAL_OWNER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +40,15 @@ class Slot:
     binding_key: str | None
     kind: str | None
     stars_before: int = 0
+
+
+class SymbolPlace(NamedTuple):
+    """Where a symbol is defined: the definition or the binding it stands for; an attribute of an object has neither."""
+
+    file_id: str
+    def_key: str | None
+    binding_key: str | None
+    kind: str
 
 
 @dataclass(slots=True)
@@ -68,8 +79,13 @@ class FileNames:
 class Index:
     """The modules of a snapshot and what their files hold."""
 
-    def __init__(self, files: pa.Table, facts: pa.Table) -> None:
-        """`files` has the columns of `ModuleFile`; `facts` has `content_id`, `sym_values` and `all_names`."""
+    def __init__(self, files: pa.Table, facts: pa.Table, documents: pa.Table | None = None) -> None:
+        """What is read: the files as modules, what their contents hold, and the symbols that indexers define.
+
+        `files` has the columns of `ModuleFile`; `facts` has `content_id`, `sym_values` and `all_names`; `documents`
+        has `file_id` and `scip_symbol_information`.
+        """
+        self.symbols = _defined(documents) if documents is not None else {}
         self._row_of = {content: row for row, content in enumerate(facts["content_id"].to_pylist())}
         self._values = _Lists(facts["sym_values"], _SLOT_FIELDS)
         self._exports = _Lists(facts["all_names"], _EXPORT_FIELDS)
@@ -114,6 +130,18 @@ class Index:
             _add(held, *value)
         held.exports += self._exports.rows(row)
         return held
+
+
+def _defined(documents: pa.Table) -> dict[str, tuple[SymbolPlace, ...]]:
+    """Where each symbol is defined."""
+    defined: dict[str, tuple[SymbolPlace, ...]] = {}
+    rows = _Lists(documents["scip_symbol_information"], ("symbol", "kind", "def_key", "binding_key"))
+    for number, file_id in enumerate(documents["file_id"].to_pylist()):
+        if file_id == GLOBAL_OWNER:
+            continue
+        for symbol, kind, key, binding in rows.rows(number):
+            defined[symbol] = (*defined.get(symbol, ()), SymbolPlace(file_id, key, binding, kind))
+    return {symbol: tuple(sorted(places, key=lambda place: place.file_id)) for symbol, places in defined.items()}
 
 
 class _Lists:

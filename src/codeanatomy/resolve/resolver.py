@@ -18,6 +18,7 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Any, Final
 
+from codeanatomy.index import symbols
 from codeanatomy.resolve.builtins import BUILTIN, BUILTINS, LOWERCASE_CLASSES, MODULE_MEMBERS, OBJECT_MEMBERS
 from codeanatomy.resolve.index import ClassNames, FileNames, Index, ModuleFile, Slot
 from codeanatomy.resolve.mro import linearized
@@ -34,6 +35,7 @@ from codeanatomy.resolve.values import (
     Instance,
     Module,
     Super,
+    Symbol,
     Trail,
     Unknown,
     Value,
@@ -63,7 +65,34 @@ class Resolver:
         """What a question of a file can mean."""
         self._passing.clear()
         self._cuts = 0
+        if question.startswith("y:"):
+            return self._symbol(question[2:])
         return self._alternatives(file, question.split(" | "))
+
+    def _symbol(self, symbol: str) -> tuple[Found, Trail]:
+        """What a symbol of an indexer is: a definition of the repository, or just itself."""
+        index = self.index
+        module = symbols.module_of(symbol)
+        trail = frozenset((module,)) if module else _NO_TRAIL
+        found: Found = {}
+        for place in index.symbols.get(symbol, ()):
+            trail |= {index.files[place.file_id].module}
+            if place.binding_key is not None:
+                found[Variable(place.file_id, place.binding_key)] = 0
+            elif place.def_key is None:
+                found[Symbol(symbol, place.kind, "internal")] = 0
+            elif place.kind == "class":
+                found[Class(place.file_id, place.def_key)] = 0
+            else:
+                found[Function(place.file_id, place.def_key, "f")] = 0
+        if not found:
+            kind = symbols.kind_of(symbol)
+            ours = module if module is not None and index.is_module(module) else None
+            if ours and kind in ("module", "meta"):
+                found[Module(ours)] = 0
+            else:
+                found[Symbol(symbol, kind, "absent" if ours else "external")] = 0
+        return found, trail
 
     def member(self, of: Class, name: str) -> tuple[Found, Trail]:
         """What a class has under a name, its bases included; nothing if that is not in the repository."""

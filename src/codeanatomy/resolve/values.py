@@ -78,6 +78,15 @@ class ExternalInstance:
 
 
 @dataclass(frozen=True, slots=True)
+class Symbol:
+    """A symbol of an indexer that stands for no definition here: a variable, or something of another package."""
+
+    symbol: str
+    kind: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
     """A dotted name that ought to be in the repository and is not; a class may still get such a member as it runs."""
 
@@ -91,7 +100,18 @@ class Unknown:
 
 
 Value = (
-    Module | Function | Class | Instance | Super | Generated | Variable | External | ExternalInstance | Absent | Unknown
+    Module
+    | Function
+    | Class
+    | Instance
+    | Super
+    | Generated
+    | Variable
+    | External
+    | ExternalInstance
+    | Symbol
+    | Absent
+    | Unknown
 )
 
 

@@ -108,10 +108,11 @@ def write_table(
     *,
     sort_by: Sequence[str] = (),
     previous: TablePin | None = None,
+    identity: Sequence[str] = (),
 ) -> WrittenTable:
     """Replace all rows by those of `frame`, unless they are those of `previous`."""
     with writing(state.location):
-        files = _write_files(_spread(frame, state, sort_by), dataset, state)
+        files = _write_files(_spread(frame, state, sort_by), dataset, state, identity)
         buckets = _bucket_digests(files)
         if previous is not None and previous.buckets == buckets and _is_whole(state, dataset.name, previous.version):
             _discard(files, dataset, state.location)
@@ -282,8 +283,11 @@ def _spread(frame: DataFrame, state: State, sort_by: Sequence[str]) -> DataFrame
     return bucketed.sortWithinPartitions(BUCKET, OWNER, *sort_by)
 
 
-def _write_files(frame: DataFrame, dataset: Dataset, state: State) -> list[_DataFile]:
-    """Write the rows, laid out as they are, under a basename of their own and measure the files that came out."""
+def _write_files(frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str] = ()) -> list[_DataFile]:
+    """Write the rows, laid out as they are, under a basename of their own and measure the files that came out.
+
+    Where `identity` names what is in a row, that alone is digested.
+    """
     schema = _stored_spark_schema(dataset)
     if set(frame.columns) != set(schema.names):
         raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(schema.names)}")
@@ -300,7 +304,7 @@ def _write_files(frame: DataFrame, dataset: Dataset, state: State) -> list[_Data
     boundary("table.files_written", dataset.name)
     reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
     written = reader.option("pathGlobFilter", f"{basename}*").parquet(*_literal([uri]))
-    return _measure(written, dataset, dataset.names())
+    return _measure(written, dataset, identity or dataset.names())
 
 
 def _write_parts(

@@ -1,4 +1,5 @@
--- The call graph: which function or module can run which definition. One edge per pair.
+-- The call graph: which function or module can run which definition. One edge per pair. Where the semantic document
+-- contradicts the repository's own answers, those stand.
 -- output: cpg_edges
 -- kind: CALLS_DEF
 SELECT
@@ -7,9 +8,16 @@ SELECT
   r.target_id AS dst_id,
   r.file_id,
   r.path,
-  min(r.resolution_method) AS resolution_method,
+  coalesce(min(r.own_method), min(r.semantic_method)) AS resolution_method,
   max(r.confidence) AS confidence,
-  count(*) AS site_count
-FROM rel_callsite_qname AS r
-WHERE r.status = 'internal'
+  count(DISTINCT r.site_id) AS site_count
+FROM (
+  SELECT q.code_id, q.target_id, q.file_id, q.path, q.resolution_method AS own_method, NULL AS semantic_method, q.confidence, q.site_id
+  FROM rel_callsite_qname AS q
+  WHERE q.status = 'internal'
+  UNION ALL
+  SELECT y.code_id, y.target_id, y.file_id, y.path, NULL AS own_method, y.resolution_method AS semantic_method, y.confidence, y.site_id
+  FROM rel_callsite_symbol AS y
+  WHERE y.status = 'internal' AND y.agreement = 'adds'
+) AS r
 GROUP BY r.code_id, r.target_id, r.file_id, r.path

@@ -1,4 +1,4 @@
--- Calls that decorators, `with` and `for` make, as far as it is known what they call.
+-- Calls that decorators, `with` and `for` make.
 -- output: cpg_nodes
 -- kind: CALLSITE
 SELECT
@@ -13,4 +13,3 @@ SELECT
   c.col_start,
   c.kind AS subkind
 FROM cst_implicit_calls AS c
-WHERE c.ask_no IS NOT NULL

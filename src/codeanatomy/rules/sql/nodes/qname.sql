@@ -10,5 +10,5 @@ SELECT
   min(CASE WHEN a.kind = 'module' THEN 'package' WHEN a.kind = 'builtin' THEN 'builtin' ELSE a.status END) AS subkind
 FROM answers AS a
 CROSS JOIN scan_repo AS s
-WHERE a.target_name IS NOT NULL
+WHERE a.target_name IS NOT NULL AND a.target_id LIKE 'q:%'
 GROUP BY a.target_id, a.target_name, s.repo_id

@@ -13,6 +13,7 @@ SELECT
   s.code_id,
   s.status,
   s.kind,
+  s.call_id AS meaning,
   s.resolution_method,
   s.confidence,
   s.confidence AS score,

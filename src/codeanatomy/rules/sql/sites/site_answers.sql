@@ -16,6 +16,7 @@ SELECT
   a.status,
   a.kind,
   a.target_id,
+  a.target_name,
   a.is_named,
   a.call_id,
   a.set_id,

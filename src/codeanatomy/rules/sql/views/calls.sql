@@ -1,4 +1,5 @@
--- The call graph for people: one row per call and function it can run, under dotted names.
+-- The call graph for people: one row per call and function it can run, under dotted names. What is more likely wrong
+-- than right (a semantic document that contradicts the repository) is left to the edges and to `disagreements`.
 -- output: calls
 SELECT
   e.file_id,
@@ -11,4 +12,8 @@ SELECT
 FROM cpg_edges AS e
 JOIN cpg_nodes AS caller ON caller.node_id = e.code_id
 JOIN cpg_nodes AS callee ON callee.node_id = e.dst_id
-WHERE e.edge_kind = 'CALLS' AND callee.subkind NOT IN ('class', 'absent')
+WHERE e.edge_kind = 'CALLS'
+  AND e.confidence >= 0.5D
+  AND callee.qname IS NOT NULL
+  AND callee.subkind <> 'absent'
+  AND NOT (callee.node_kind = 'DEF' AND callee.subkind = 'class')

@@ -12,4 +12,4 @@ SELECT
 FROM cpg_edges AS e
 JOIN cpg_nodes AS site ON site.node_id = e.src_id
 JOIN cpg_nodes AS target ON target.node_id = e.dst_id
-WHERE e.edge_kind = 'REFERENCES'
+WHERE e.edge_kind = 'REFERENCES' AND e.confidence >= 0.5D

@@ -1,0 +1,177 @@
+"""Run an indexer with limits: so much time, so much memory, and no descendant left behind.
+
+An indexer reads code that nobody vouches for, so it may hang, eat memory or start what it should not. It runs in a
+session of its own, with the environment it is given and nothing of ours; when it ends, is late, or we are interrupted,
+its whole process group is killed. On Linux it also dies with us, whatever we die of.
+
+Only private writable memory is counted (`RLIMIT_DATA`). Address space is no measure: JavaScript engines and Rust
+allocators reserve far more of it than they ever touch.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from codeanatomy.errors import CodeAnatomyError
+
+TAIL_BYTES: Final = 8192
+"""How much of what an indexer last said is kept."""
+
+_CANNOT_START: Final = 127
+_PATIENCE: Final = 0.1
+
+_LIMITED: Final = """\
+import os, resource, signal, sys
+parent, memory, *command = sys.argv[1:]
+try:
+    import ctypes
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+except Exception:
+    pass
+if os.getppid() != int(parent):
+    sys.exit(1)
+def limit(what, most):
+    hard = resource.getrlimit(what)[1]
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(what, (most, most))
+limit(resource.RLIMIT_CORE, 0)
+if int(memory):
+    limit(resource.RLIMIT_DATA, int(memory))
+try:
+    os.execv(command[0], command)
+except OSError as error:
+    print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+    sys.exit(127)
+"""
+"""Becomes the command after setting limits: safer than code between fork and exec in a process that has threads."""
+
+
+class IndexerError(CodeAnatomyError):
+    """An indexer could not be started, took too long, or failed."""
+
+    exit_code = 3
+
+
+class IndexerCancelledError(IndexerError):
+    """An indexer was stopped because nobody wants its result any more."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended: its exit code (below zero, the signal that ended it) and the last it said on stderr."""
+
+    returncode: int
+    stderr: str
+    seconds: float
+
+    def reason(self) -> str:
+        """Why it failed, in one line: the last line that speaks of an error, or else the last one."""
+        lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
+        telling = [line for line in lines if "error" in line.lower()]
+        ended = f"signal {-self.returncode}" if self.returncode < 0 else f"exit code {self.returncode}"
+        return f"{ended}: {(telling or lines)[-1][:300]}" if lines else ended
+
+
+def run_limited(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    seconds: float,
+    memory_bytes: int | None,
+    cancelled: threading.Event | None = None,
+) -> Finished:
+    """Run `command`, whose first word is an absolute path, and return how it ended; raise if it was late or cancelled.
+
+    It reads nothing on stdin, and what it writes on stdout is lost: let it write its result to a file.
+    """
+    name = Path(command[0]).name
+    if not Path(command[0]).is_absolute():
+        raise ValueError(f"not an absolute path: {command[0]}")
+    limited = [sys.executable, "-I", "-S", "-c", _LIMITED, str(os.getpid()), str(memory_bytes or 0), *command]
+    started = time.monotonic()
+    if cancelled and cancelled.is_set():
+        raise IndexerCancelledError(f"{name} was cancelled")
+    with _started(limited, cwd, env) as child:
+        tail = _Tail(child.stderr)
+        try:
+            code = _wait(child, name, seconds, cancelled or threading.Event())
+        finally:
+            _kill_group(child)
+            said = tail.read()
+    if code == _CANNOT_START:
+        raise IndexerError(f"cannot start {name}: {said.strip()[-300:]}")
+    return Finished(code, said, time.monotonic() - started)
+
+
+@contextmanager
+def _started(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A child that leads its own process group, gone when the block is left."""
+    try:
+        child = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise IndexerError(f"cannot start a process in {cwd}: {error.strerror}") from error
+    try:
+        yield child
+    finally:
+        _kill_group(child)
+        child.wait()
+
+
+def _wait(child: subprocess.Popen[bytes], name: str, seconds: float, cancelled: threading.Event) -> int:
+    """The exit code of `child`, if it ends in time and somebody still wants it."""
+    ends = time.monotonic() + seconds
+    while not cancelled.is_set():
+        left = ends - time.monotonic()
+        if left <= 0:
+            raise IndexerError(f"{name} was stopped after {seconds:g} s")
+        with suppress(subprocess.TimeoutExpired):
+            return child.wait(timeout=min(_PATIENCE, left))
+    raise IndexerCancelledError(f"{name} was cancelled")
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    """End whatever is left of the group; its number stays taken as long as anything is."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+class _Tail:
+    """The end of a stream, read as it comes so that the writer never waits for us."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        assert stream is not None
+        self._stream = stream
+        self._kept = b""
+        self._thread = threading.Thread(target=self._drain, daemon=True)
+        self._thread.start()
+
+    def _drain(self) -> None:
+        while chunk := os.read(self._stream.fileno(), 65536):
+            self._kept = (self._kept + chunk)[-TAIL_BYTES:]
+
+    def read(self) -> str:
+        """What was kept. A descendant that fled the group may hold the stream open: it is not waited for."""
+        self._thread.join(timeout=2)
+        if not self._thread.is_alive():
+            self._stream.close()
+        return self._kept.decode(errors="replace")

@@ -1,0 +1,74 @@
+"""Where semantic documents come from: a provider runs an indexer, or reads an index that is there, shard by shard.
+
+Glossary
+    shard    files whose documents can be read together, and a reader that Spark's workers run over them.
+    reader   a function over Arrow batches: what a shard says of its files and their sites, to rows of `documents`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Protocol
+
+import pyarrow as pa
+
+from codeanatomy.index.documents import Symbol
+from codeanatomy.repo.modules import ModuleName
+from codeanatomy.repo.snapshot import ScannedFile
+
+Reader = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A file that has no document, and why."""
+
+    path: str
+    detail: str
+
+
+class Shard(Protocol):
+    """Files whose documents can be read now."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files, by their path in the repository."""
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing follows, no failure either."""
+
+    def rows(self) -> pa.Table:
+        """What the reader needs to know of each file, by `path`."""
+
+    def reader(self) -> Reader:
+        """Reads the documents; is pickled to the workers."""
+
+
+Results = Generator[Shard | Failed, None, None]
+
+
+class Provider(Protocol):
+    """A source of documents."""
+
+    @property
+    def name(self) -> str:
+        """What documents are said to come from."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Whatever of it can alter a document."""
+
+    def choice(self) -> dict[str, str | None]:
+        """How it is asked for: the `choice` of an index, and the file of a SCIP index."""
+
+    def run(
+        self, root: Path, files: Sequence[ScannedFile], modules: Sequence[ModuleName], scratch: Path, cancelled: Event
+    ) -> Results:
+        """Index `files` of the repository at `root`; a shard can be read until the next result is asked for."""
+
+    def external_symbols(self) -> Sequence[Symbol]:
+        """What is known of symbols that no file defines, once every shard was handed out."""

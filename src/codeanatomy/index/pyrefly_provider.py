@@ -1,0 +1,104 @@
+"""The built-in indexer: pyrefly over a mirror of the snapshot, its reports read by Spark's workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from threading import Event
+
+import pyarrow as pa
+
+from codeanatomy.index.documents import Symbol, as_batch, finished, sites_in
+from codeanatomy.index.mirror import Mirror
+from codeanatomy.index.provider import Reader, Results
+from codeanatomy.index.pyrefly import Asked, Pyrefly, Ran, run_pyrefly
+from codeanatomy.index.report import Report
+from codeanatomy.repo.modules import ModuleName
+from codeanatomy.repo.snapshot import ScannedFile
+
+
+@dataclass(frozen=True)
+class PyreflyProvider:
+    """The built-in indexer."""
+
+    pyrefly: Pyrefly
+    name: str = "pyrefly"
+
+    @property
+    def fingerprint(self) -> str:
+        """Whatever of it can alter a document."""
+        return self.pyrefly.fingerprint
+
+    def choice(self) -> dict[str, str | None]:
+        """How it is asked for."""
+        return {"choice": "pyrefly", "scip": None}
+
+    def run(
+        self, root: Path, files: Sequence[ScannedFile], modules: Sequence[ModuleName], scratch: Path, cancelled: Event
+    ) -> Results:
+        """Mirror the snapshot, then one run per shard."""
+        readable = {file.path: file.size for file in files}
+        mirror = Mirror(root, scratch / "mirror")
+        mirror.add(module for module in modules if module.path in readable)
+        names = scratch / "modules.json"
+        named = {str(mirror.links[m.path]): m.module_fqn for m in modules if m.path in mirror.links}
+        names.write_text(json.dumps(named), encoding="utf-8")
+        asked = [Asked(path, mirror.links[path], size) for path, size in readable.items()]
+        for result in run_pyrefly(self.pyrefly, asked, mirror.trees, scratch, cancelled):
+            yield PyreflyShard(result, names) if isinstance(result, Ran) else result
+
+    def external_symbols(self) -> Sequence[Symbol]:
+        """Nothing is known of them."""
+        return ()
+
+
+@dataclass(frozen=True)
+class PyreflyShard:
+    """The report of one run."""
+
+    ran: Ran
+    names: Path
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files it tells about."""
+        return [file.path for file in self.ran.files]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no other run follows."""
+        return self.ran.is_last
+
+    def rows(self) -> pa.Table:
+        """The link each file goes by in the report."""
+        return pa.table({"path": self.paths, "link": [str(file.link) for file in self.ran.files]})
+
+    def reader(self) -> Reader:
+        """Reads the report's JSON."""
+        return _PyreflyReader(self.ran.folder, self.names)
+
+
+@dataclass(frozen=True)
+class _PyreflyReader:
+    folder: Path
+    names: Path
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report = _report(self.folder, self.names)
+        for batch in batches:
+            keys = zip(*(batch.column(name).to_pylist() for name in ("file_id", "path", "link")), strict=True)
+            yield as_batch(
+                [
+                    finished(report.document(link, sites), sites, file_id, path, PyreflyProvider.name)
+                    for (file_id, path, link), sites in zip(keys, sites_in(batch), strict=True)
+                ]
+            )
+
+
+@lru_cache(maxsize=1)
+def _report(folder: Path, names: Path) -> Report:
+    """The report that this process reads; its tasks share what was read of it."""
+    return Report(folder, json.loads(names.read_bytes()))

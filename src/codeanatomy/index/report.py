@@ -1,0 +1,358 @@
+"""Read pyrefly's report of one module into a document.
+
+A report names functions and classes by numbers that mean something in one run only; each module's `definitions` say
+what they are called. So a document is read together with the definitions of every module it mentions, which are read
+once and kept.
+
+What a report has:
+    definitions           functions, classes, fields and variables, with their inferred types: what others can see
+    call_graphs           for each call (and each operator, loop, …) what it can run; for names, what they would run
+    type_of_expressions   not read: what it says of calls, `call_graphs` says better
+    errors.json           what the type checker complains about
+
+Locations are `line:column-line:column`, from 1, columns in bytes of UTF-8.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from codeanatomy.index import symbols
+from codeanatomy.index.documents import (
+    CALL,
+    DEFINITION,
+    READ,
+    Diagnostic,
+    Document,
+    Occurrence,
+    Relationship,
+    Sites,
+    Symbol,
+    hash_of,
+)
+
+PROVIDER: Final = "pyrefly"
+
+_MODULE_ID: Final = re.compile(rb'"module_id":(\d+)')
+_TYPE_VARIABLE: Final = re.compile(r"@\d+")
+_IMPLICIT: Final = frozenset({"for-decorated-target", "with-enter", "for-iter", "generator-iter"})
+_PLACES: Final = frozenset({"location", "name_location", "module_id", "class_id", "function_id", "func_def_index"})
+
+
+class Report:
+    """The report of one run, read as far as it is asked for."""
+
+    def __init__(self, folder: Path, names: Mapping[str, str]) -> None:
+        """`names` gives our module name for each link of the mirror; pyrefly has none for what cannot be imported."""
+        self._folder = folder / "report"
+        listed = json.loads((self._folder / "pyrefly.pysa.json").read_bytes())["modules"]
+        self._modules = {entry["module_id"]: entry for entry in listed.values()}
+        self._entries = {entry["source_path"].get("FileSystem"): entry for entry in listed.values()}
+        self._names = names
+        self._definitions: dict[int, _Names] = {}
+
+    def document(self, link: str, sites: Sites) -> Document:
+        """What the report says about the file behind a link of the mirror."""
+        return _Reader(self, self._entries[link], sites).read()
+
+    def module_name(self, module_id: int) -> str:
+        """The dotted name of a module."""
+        entry = self._modules[module_id]
+        return self._names.get(entry["source_path"].get("FileSystem", ""), entry["module_name"])
+
+    def is_ours(self, module_id: int) -> bool:
+        """Whether a module is in the repository."""
+        return "FileSystem" in self._modules[module_id]["source_path"]
+
+    def names(self, module_id: int) -> _Names:
+        """What the classes and functions of a module are called."""
+        known = self._definitions.get(module_id)
+        if known is None:
+            body = json.loads(self.read("definitions", self._modules[module_id]))
+            known = self._definitions[module_id] = _Names(self.module_name(module_id), body)
+        return known
+
+    def read(self, part: str, entry: Mapping[str, Any]) -> bytes:
+        """One part of a module's report."""
+        name: str = entry["info_filename"]
+        return (self._folder / part / name).read_bytes()
+
+    def errors(self, entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """Complaints about a module."""
+        return self._errors.get(entry["source_path"]["FileSystem"], ())
+
+    @cached_property
+    def _errors(self) -> dict[str, list[Mapping[str, Any]]]:
+        grouped: dict[str, list[Mapping[str, Any]]] = {}
+        for error in json.loads((self._folder / "errors.json").read_bytes())["errors"]:
+            grouped.setdefault(error["module_path"].get("FileSystem", ""), []).append(error)
+        return grouped
+
+
+class _Names:
+    """Symbols of the classes and functions of one module, by the numbers of the report.
+
+    Some functions are `unwritten`: nobody but the compiler of a dataclass or named tuple makes them.
+    """
+
+    def __init__(self, module: str, body: Mapping[str, Any]) -> None:
+        self.module = symbols.namespace(module)
+        self.classes: dict[int, str] = {}
+        self.functions: dict[str, str] = {}
+        self.owners: dict[str, int] = {}
+        self.unwritten = {
+            number for number, each in body["function_definitions"].items() if "name_location" not in each
+        }
+        classes = ((int(number), each) for number, each in body["class_definitions"].items())
+        functions = body["function_definitions"].items()
+        found = [
+            *((_start(each.get("name_location")), "class", number, each) for number, each in classes),
+            *((_start(each.get("name_location")), "function", number, each) for number, each in functions),
+        ]
+        ordinals: dict[tuple[str, str, str], int] = {}
+        for _, kind, number, each in sorted(found, key=lambda item: item[:2]):  # what is around comes first
+            parent = self._parent(each["parent"])
+            ordinal = ordinals.get((parent, kind, each["name"]), 0)
+            ordinals[parent, kind, each["name"]] = ordinal + 1
+            if kind == "class":
+                self.classes[number] = symbols.class_in(parent, each["name"], ordinal)
+            else:
+                self.functions[number] = symbols.function_in(parent, each["name"], ordinal)
+                if isinstance(each["parent"], dict) and "Class" in each["parent"]:
+                    self.owners[number] = each["parent"]["Class"]["class_id"]
+
+    def _parent(self, parent: Any) -> str:
+        if isinstance(parent, dict) and "Class" in parent:
+            return self.classes.get(parent["Class"]["class_id"], self.module)
+        if isinstance(parent, dict) and "Function" in parent:
+            return self.functions.get(f"F:{parent['Function']['func_def_index']}", self.module)
+        return self.module
+
+
+class _Reader:
+    """Reads one module."""
+
+    def __init__(self, report: Report, entry: Mapping[str, Any], sites: Sites) -> None:
+        self._report = report
+        self._entry = entry
+        self._sites = sites
+        self._own = report.names(entry["module_id"])
+        self._document = Document(marks_calls=True)
+
+    def read(self) -> Document:
+        """The document."""
+        calls, definitions = (self._report.read(part, self._entry) for part in ("call_graphs", "definitions"))
+        body = json.loads(definitions)
+        self._read_definitions(body)
+        self._read_calls(json.loads(calls)["call_graphs"])
+        self._document.diagnostics += [
+            Diagnostic(*self._span(error["location"]), "error", error["kind"], error["message"])
+            for error in self._report.errors(self._entry)
+        ]
+        mentioned = {*_MODULE_ID.findall(calls), *_MODULE_ID.findall(definitions)}
+        self._document.mentions |= {self._report.module_name(int(each)) for each in mentioned}
+        self._document.interface = self._interface(body)
+        return self._document
+
+    # Definitions.
+
+    def _read_definitions(self, body: Mapping[str, Any]) -> None:
+        for number, each in body["function_definitions"].items():
+            symbol = self._own.functions[number]
+            kind = "method" if number in self._own.owners else "function"
+            if number in self._own.unwritten:
+                continue
+            self._define(symbol, kind, each["name"], each["name_location"], _signatures(each))
+            overridden = each.get("overridden_base_method")
+            if overridden:
+                self._relate(symbol, self._function(overridden), is_reference=True)
+        for number, each in body["class_definitions"].items():
+            symbol = self._own.classes[int(number)]
+            self._define(symbol, "class", each["name"], each.get("name_location"), None)
+            for base in each.get("bases", ()):
+                self._relate(symbol, self._class(base), is_reference=False)
+            for name, field in each.get("fields", {}).items():
+                self._define(symbols.variable_in(symbol, name), "field", name, field.get("location"), _type(field))
+        for name, each in body["global_variables"].items():
+            symbol = symbols.variable_in(self._own.module, name)
+            self._define(symbol, "variable", name, each.get("location"), _type(each))
+
+    def _define(self, symbol: str, kind: str, name: str, location: str | None, signature: str | None) -> None:
+        if location is None:
+            return
+        self._document.symbols.append(Symbol(symbol, kind, name, symbols.dotted(symbol), signature))
+        self._document.occurrences.append(Occurrence(*self._span(location), symbol, DEFINITION))
+
+    def _relate(self, symbol: str, other: str, *, is_reference: bool) -> None:
+        self._document.relationships.append(Relationship(symbol, other, is_reference, is_implementation=True))
+
+    # Calls and names.
+
+    def _read_calls(self, graphs: Mapping[str, Mapping[str, Any]]) -> None:
+        calls = dict(zip(self._sites.call_spans, self._sites.calls, strict=True))
+        names = {site.bend: site for site in self._sites.refs}
+        for sites in graphs.values():
+            for place, said in sites.items():
+                location, _, rest = place.partition("|")
+                artificial, _, form = rest.partition("|")
+                ((kind, body),) = said.items()
+                span = self._span(location)
+                if kind == "Call" and not artificial:
+                    call = calls.get(span)
+                    if call is not None:
+                        self._add_call(call.bstart, call.bend, body)
+                elif kind == "Call" and form in _IMPLICIT:
+                    for symbol, _ in self._targets(body):
+                        self._add(*span, symbol, CALL, implicit=True)
+                elif kind == "Identifier" or (kind == "AttributeAccess" and not artificial):
+                    name = names.get(span[1])
+                    if name is not None:
+                        self._add_name(name.bstart, name.bend, body)
+
+    def _add_call(self, bstart: int, bend: int, body: Mapping[str, Any]) -> None:
+        for symbol, is_named in self._targets(body):
+            self._add(bstart, bend, symbol, CALL | READ if is_named else CALL)
+        made = self._made_class(body)
+        if made is not None:
+            self._add(bstart, bend, made, READ)
+
+    def _add_name(self, bstart: int, bend: int, body: Mapping[str, Any]) -> None:
+        for target in (*body.get("property_getters", ()), *body.get("property_setters", ())):
+            symbol = self._target(target)
+            if symbol is not None:  # seen from its class, a property is not run
+                self._add(bstart, bend, symbol, CALL | READ if "implicit_receiver" in target else READ, implicit=True)
+        called = body.get("if_called", {})
+        for symbol in filter(None, (self._made_class(called), *self._named(called))):
+            self._add(bstart, bend, symbol, READ)
+        for target in body.get("global_targets", ()):
+            module = symbols.namespace(self._report.module_name(target["module_id"]))
+            self._add(bstart, bend, symbols.variable_in(module, target["name"]), READ)
+
+    def _named(self, body: Mapping[str, Any]) -> Iterator[str | None]:
+        """Functions that the called expression names; that an object has `__call__` does not make it one."""
+        return (self._target(each) for each in body.get("call_targets", ()) if not each.get("implicit_dunder_call"))
+
+    def _targets(self, body: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+        """What runs, and whether the callee names it.
+
+        Of a class that is called, `__init__` or `__new__` of the repository, or failing these the class itself.
+        """
+        for target in body.get("call_targets", ()):
+            symbol = self._target(target)
+            if symbol is not None:
+                yield symbol, not target.get("implicit_dunder_call")
+        made = self._made_class(body)
+        if made is not None:
+            constructors = (_function_of(t) for key in ("init_targets", "new_targets") for t in body.get(key, ()))
+            ours = (each for each in constructors if each and self._is_written_here(each))
+            yield next(map(self._function, ours), made), False
+
+    def _is_written_here(self, function: Mapping[str, Any]) -> bool:
+        module = function["module_id"]
+        return self._report.is_ours(module) and function["function_id"] not in self._report.names(module).unwritten
+
+    def _made_class(self, body: Mapping[str, Any]) -> str | None:
+        """The class that a call makes an instance of, if that is what it does."""
+        targets = [*body.get("init_targets", ()), *body.get("new_targets", ())]
+        for target in targets:
+            if "receiver_class" in target:
+                return self._class(target["receiver_class"])
+        for target in targets:  # without a receiver, the class that has the method; `object` has them all
+            function = _function_of(target)
+            if function is not None:
+                names = self._report.names(function["module_id"])
+                owner = names.owners.get(function["function_id"])
+                if owner is not None and names.classes[owner] != _OBJECT:
+                    return names.classes[owner]
+        return None
+
+    def _target(self, target: Mapping[str, Any]) -> str | None:
+        function = _function_of(target)
+        return None if function is None else self._function(function)
+
+    def _function(self, function: Mapping[str, Any]) -> str:
+        names = self._report.names(function["module_id"])
+        known = names.functions.get(function["function_id"])
+        return known or symbols.function_in(names.module, function["function_name"])
+
+    def _class(self, described: Mapping[str, Any]) -> str:
+        names = self._report.names(described["module_id"])
+        return names.classes.get(described["class_id"]) or symbols.class_in(names.module, described["class_name"])
+
+    def _add(self, bstart: int, bend: int, symbol: str, role: int, *, implicit: bool = False) -> None:
+        self._document.occurrences.append(Occurrence(bstart, bend, symbol, role, implicit))
+
+    def _span(self, location: str) -> tuple[int, int]:
+        (first, start), (last, end) = (each.split(":") for each in location.split("-"))
+        return self._sites.offset(int(first), int(start)), self._sites.offset(int(last), int(end))
+
+    def _interface(self, body: Mapping[str, Any]) -> str:
+        """Hash of what others can see: every definition that is not inside a function, without its place."""
+        seen = {
+            **{self._own.functions[n]: _portable(each) for n, each in body["function_definitions"].items()},
+            **{self._own.classes[int(n)]: _portable(each) for n, each in body["class_definitions"].items()},
+            **{symbols.variable_in(self._own.module, n): _portable(v) for n, v in body["global_variables"].items()},
+        }
+        outside = {symbol: said for symbol, said in seen.items() if ")." not in symbol[:-2]}
+        return hash_of(_TYPE_VARIABLE.sub("@_", json.dumps(outside, sort_keys=True)))
+
+
+_OBJECT: Final = symbols.class_in(symbols.namespace("builtins"), "object")
+
+
+def _function_of(target: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The function of a target; with overrides or without, it is the one that is named."""
+    what = target["target"]
+    if not isinstance(what, dict):
+        return None
+    found: Mapping[str, Any] | None = what.get("Function") or what.get("Overrides")
+    return found
+
+
+def _start(location: str | None) -> tuple[int, int]:
+    """Where it begins; what has no place, because nobody wrote it, comes last."""
+    if location is None:
+        return 1 << 30, 0
+    line, _, column = location.partition("-")[0].partition(":")
+    return int(line), int(column)
+
+
+def _type(described: Mapping[str, Any]) -> str | None:
+    said = described.get("type", {}).get("string")
+    return None if said is None else _TYPE_VARIABLE.sub("@_", said)
+
+
+def _signatures(function: Mapping[str, Any]) -> str:
+    """The signature of a function, or of each of its overloads."""
+    return "\n".join(_signature(each) for each in function["undecorated_signatures"])
+
+
+def _signature(signature: Mapping[str, Any]) -> str:
+    parameters = signature["parameters"]
+    listed = parameters.get("List") if isinstance(parameters, dict) else None
+    shown = "..." if listed is None else ", ".join(_parameter(*each.popitem()) for each in map(dict, listed))
+    returns = signature.get("return_annotation", {}).get("string", "Unknown")
+    return _TYPE_VARIABLE.sub("@_", f"({shown}) -> {returns}")
+
+
+def _parameter(kind: str, described: Mapping[str, Any]) -> str:
+    stars = {"VarArg": "*", "Kwargs": "**"}.get(kind, "")
+    annotation = described.get("annotation", {}).get("string", "Unknown")
+    default = "" if stars or described.get("required") else " = ..."
+    return f"{stars}{described.get('name', '_')}: {annotation}{default}"
+
+
+def _portable(said: Any) -> Any:
+    """What a report says, without the numbers and places of this run, lists in order."""
+    if isinstance(said, dict):
+        if "decorator_callees" in said:
+            said = {**said, "decorator_callees": list(said["decorator_callees"].values())}
+        return {key: _portable(value) for key, value in said.items() if key not in _PLACES}
+    if isinstance(said, list):
+        return [_portable(each) for each in said]
+    return said

@@ -1,0 +1,179 @@
+"""SCIP indexes: one that is there, or one that scip-python makes of a mirror of the snapshot.
+
+Columns of an index count characters, so a document is read together with the bytes of its file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Final
+
+import pyarrow as pa
+
+from codeanatomy.errors import InputError
+from codeanatomy.index.documents import Symbol, as_batch, finished, sites_in
+from codeanatomy.index.mirror import Mirror
+from codeanatomy.index.process import IndexerCancelledError
+from codeanatomy.index.provider import Failed, Reader, Results
+from codeanatomy.index.scip import ScipIndex, open_index, read_document, read_external_symbols
+from codeanatomy.index.scip_python import ScipPython, run_scip_python
+from codeanatomy.repo.modules import ModuleName
+from codeanatomy.repo.snapshot import ScannedFile
+
+SHARD_BYTES: Final = 64 << 20
+"""Bytes of documents and sources that the driver holds at a time."""
+
+NAME: Final = "scip"
+_SECONDS: Final = 600.0
+_SECONDS_PER_MEGABYTE: Final = 120.0
+
+
+@dataclass
+class ScipFileProvider:
+    """An index that somebody made."""
+
+    path: Path
+    fingerprint: str
+    name: str = NAME
+    _external: list[Symbol] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, path: Path) -> ScipFileProvider:
+        """The index at `path`, named by its bytes."""
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()[:24]
+        except OSError as error:
+            raise InputError(f"cannot read --scip {path}: {error.strerror}") from error
+        return cls(path, f"scip {digest}")
+
+    def choice(self) -> dict[str, str | None]:
+        """How it is asked for."""
+        return {"choice": NAME, "scip": str(self.path)}
+
+    def run(
+        self, root: Path, files: Sequence[ScannedFile], modules: Sequence[ModuleName], scratch: Path, cancelled: Event
+    ) -> Results:
+        """Hand out the documents of `files`; those that the index lacks are failures."""
+        del modules, scratch, cancelled
+        index = open_index(self.path)
+        self._external = read_external_symbols(index.read(index.external))
+        yield from _shards(index, {file.path: file.path for file in files}, root)
+
+    def external_symbols(self) -> Sequence[Symbol]:
+        """What the index says of other packages."""
+        return self._external
+
+
+@dataclass
+class ScipPythonProvider:
+    """An index that scip-python makes."""
+
+    tool: ScipPython
+    name: str = NAME
+    _external: list[Symbol] = field(default_factory=list)
+
+    @property
+    def fingerprint(self) -> str:
+        """Whatever of it can alter a document."""
+        return f"scip-python {self.tool.version}"
+
+    def choice(self) -> dict[str, str | None]:
+        """How it is asked for."""
+        return {"choice": NAME, "scip": None}
+
+    def run(
+        self, root: Path, files: Sequence[ScannedFile], modules: Sequence[ModuleName], scratch: Path, cancelled: Event
+    ) -> Results:
+        """Mirror the snapshot, index it in one run, hand out the documents."""
+        readable = {file.path: file.size for file in files}
+        mirror = Mirror(root, scratch / "mirror")
+        mirror.add(module for module in modules if module.path in readable)
+        if not mirror.trees:
+            return
+        tree, *others = mirror.trees
+        made = scratch / "index.scip"
+        seconds = _SECONDS + _SECONDS_PER_MEGABYTE * sum(readable.values()) / (1 << 20)
+        try:
+            run_scip_python(self.tool, tree, made, seconds=seconds, search=others, cancelled=cancelled)
+        except IndexerCancelledError:
+            return
+        index = open_index(made)
+        self._external = read_external_symbols(index.read(index.external))
+        names = {
+            path: link.relative_to(tree).as_posix() if link.is_relative_to(tree) else ""
+            for path, link in mirror.links.items()
+        }
+        yield from _shards(index, names, root)
+
+    def external_symbols(self) -> Sequence[Symbol]:
+        """What the index says of other packages."""
+        return self._external
+
+
+@dataclass(frozen=True)
+class ScipShard:
+    """Documents of an index and the files they are about."""
+
+    index: ScipIndex
+    names: Mapping[str, str]
+    root: Path
+    is_last: bool
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files."""
+        return list(self.names)
+
+    def rows(self) -> pa.Table:
+        """The bytes of each document and of each file."""
+        return pa.table(
+            {
+                "path": pa.array(self.paths, pa.string()),
+                "document": pa.array(
+                    [b"".join(self.index.read(self.index.documents[name])) for name in self.names.values()],
+                    pa.binary(),
+                ),
+                "source": pa.array([(self.root / path).read_bytes() for path in self.names], pa.binary()),
+            }
+        )
+
+    def reader(self) -> Reader:
+        """Parses the documents."""
+        return _ScipReader(self.index.tool)
+
+
+@dataclass(frozen=True)
+class _ScipReader:
+    tool: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        names = ("file_id", "path", "document", "source")
+        for batch in batches:
+            keys = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+            yield as_batch(
+                [
+                    finished(
+                        read_document(document, source, sites.line_starts, self.tool, path), sites, file_id, path, NAME
+                    )
+                    for (file_id, path, document, source), sites in zip(keys, sites_in(batch), strict=True)
+                ]
+            )
+
+
+def _shards(index: ScipIndex, names: Mapping[str, str], root: Path) -> Results:
+    """Documents in shards of bounded size; `names` are those of the files in the index."""
+    known = {path: name for path, name in names.items() if name in index.documents}
+    yield from (Failed(path, "the SCIP index has no document of it") for path in names if path not in known)
+    shard: dict[str, str] = {}
+    held = 0
+    for place, (path, name) in enumerate(sorted(known.items()), start=1):
+        shard[path] = name
+        held += sum(part.length for part in index.documents[name]) + (root / path).stat().st_size
+        if held >= SHARD_BYTES or place == len(known):
+            yield ScipShard(index, shard, root, is_last=place == len(known))
+            shard, held = {}, 0

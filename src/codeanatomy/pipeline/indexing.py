@@ -1,0 +1,157 @@
+"""The indexing stage: an indexer runs beside the engine's start and the extraction; Spark then reads what it reports.
+
+One shard's report at a time lies on disk. It is read where Spark's workers run, so they must see the folder it is in:
+the state's own if that is a directory, else the machine's temporary one.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from codeanatomy.catalogue.tables import DOCUMENTS
+from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
+from codeanatomy.index.provider import Failed, Provider, Shard
+from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
+from codeanatomy.repo.modules import module_names
+from codeanatomy.repo.snapshot import Stamp
+from codeanatomy.store.location import StateLocation
+from codeanatomy.store.state import State
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FILES_PER_TASK = 100
+"""Enough that reading the definitions of what they mention is worth it."""
+
+_SCRATCH = "indexing"
+
+
+class Indexing:
+    """An indexer at work. Its results come one by one; the first is being made while this object is new."""
+
+    def __init__(self, provider: Provider, inputs: BuildInputs, scratch: Path) -> None:
+        self.provider = provider
+        self.failed: list[Failed] = []
+        self.seconds = 0.0
+        self._inputs = inputs
+        self._cancelled = Event()
+        files = [file for file in inputs.snapshot.files if file.content_id]
+        modules = module_names([file.path for file in inputs.snapshot.files], inputs.roots)
+        self._results = provider.run(inputs.root, files, modules, scratch, self._cancelled)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="indexing")
+        self._next = self._pool.submit(self._advance)
+
+    def _advance(self) -> Shard | Failed | None:
+        began = time.monotonic()
+        result = next(self._results, None)
+        self.seconds += time.monotonic() - began
+        return result
+
+    def shards(self) -> Iterator[Shard]:
+        """Each finished shard; its report is gone when the next one is asked for, the last one's with the indexing."""
+        while (result := self._next.result()) is not None:
+            if isinstance(result, Failed):
+                self.failed.append(result)
+            else:
+                self._refuse_changes(result)
+                yield result
+                if result.is_last:
+                    return
+            self._next = self._pool.submit(self._advance)
+
+    def _refuse_changes(self, shard: Shard) -> None:
+        """The indexer read the files themselves: they must still be those of the snapshot."""
+        known = self._inputs.snapshot.stat_cache.entries
+        for path in shard.paths:
+            try:
+                stamp = Stamp.of((self._inputs.root / path).stat())
+            except OSError as error:
+                raise TreeChangedError(path) from error
+            if path not in known or known[path][0] != stamp:
+                raise TreeChangedError(path)
+
+    def stop(self) -> None:
+        """End the indexer, finished or not."""
+        self._cancelled.set()
+        self._pool.shutdown(cancel_futures=True)
+        self._results.close()
+
+
+@contextmanager
+def indexing(inputs: BuildInputs) -> Iterator[Indexing | None]:
+    """Start the indexer of `inputs`, if there is one."""
+    if inputs.provider is None:
+        yield None
+        return
+    scratch = _scratch(inputs.location)
+    try:
+        started = Indexing(inputs.provider, inputs, scratch)
+        try:
+            yield started
+        finally:
+            started.stop()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _scratch(location: StateLocation) -> Path:
+    """A folder for the mirror and the reports; what a run that died left of its own is removed."""
+    if not location.is_local:
+        return Path(tempfile.mkdtemp(prefix="codeanatomy-index-"))
+    place = location.local_path / _SCRATCH
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    return place
+
+
+def read_documents(
+    spark: SparkSession, state: State, files: pa.Table, facts_version: int, started: Indexing
+) -> DataFrame:
+    """The documents of all shards, and a row for each file that has none. What is in a report that goes is kept."""
+    from pyspark import StorageLevel  # noqa: PLC0415
+
+    from codeanatomy.rules.evaluator import spark_schema  # noqa: PLC0415
+
+    frames = []
+    for shard in started.shards():
+        rows = _with_sites(spark, state, files, facts_version, shard)
+        read = rows.mapInArrow(shard.reader(), spark_schema(DOCUMENTS))
+        frames.append(read if shard.is_last else read.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY))
+    ids = dict(zip(files["path"].to_pylist(), files["file_id"].to_pylist(), strict=True))
+    name = started.provider.name
+    others = [DocumentRow(ids[each.path], each.path, name, "failed", each.detail) for each in started.failed]
+    if external := started.provider.external_symbols():
+        others.append(about_other_packages(external, name))
+    frames.append(spark.createDataFrame(pa.Table.from_batches([as_batch(others)]), spark_schema(DOCUMENTS)))
+    return reduce(lambda one, other: one.unionByName(other), frames)
+
+
+def _with_sites(spark: SparkSession, state: State, files: pa.Table, facts_version: int, shard: Shard) -> DataFrame:
+    """The files of a shard with what the reader needs: what the shard says of each, and their sites."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    from codeanatomy.pipeline.datasets import read_facts  # noqa: PLC0415
+
+    asked = shard.rows()
+    known = files.select(["file_id", "path", "content_id", "size"]).join(asked, "path", join_type="inner")
+    facts = read_facts(spark, state, facts_version, "content_id", "line_starts", *SITE_FIELDS)
+    fields = [
+        F.col(f"{dataset}.{field}").alias(f"{dataset}_{field}")
+        for dataset, names in SITE_FIELDS.items()
+        for field in names
+    ]
+    decoded = facts.where(F.col("line_starts").isNotNull())
+    sites = decoded.select("content_id", "line_starts", *fields)
+    tasks = -(-known.num_rows // FILES_PER_TASK) or 1
+    return spark.createDataFrame(known).join(sites, "content_id").repartitionByRange(tasks, "path")
