@@ -98,13 +98,12 @@ def _answers(files: pa.Table, facts: pa.Table, documents: pa.Table) -> pa.Record
     asks = dict(zip(facts["content_id"].to_pylist(), facts["asks"], strict=True))
     ours = documents.filter(pc.is_in(documents["file_id"], files["file_id"].combine_chunks()))
     symbol_asks = dict(zip(ours["file_id"].to_pylist(), ours["symbol_asks"].to_pylist(), strict=True))
-    keys = zip(files["file_id"].to_pylist(), files["content_id"].to_pylist(), strict=True)
+    ids, contents = (files[name].to_pylist() for name in ("file_id", "content_id"))
     asked = pa.record_batch(
         {
-            "file_id": files["file_id"].combine_chunks(),
-            "asks": pa.array(
-                [asks[content].as_py() + symbol_asks.get(file_id, []) for file_id, content in keys], facts["asks"].type
-            ),
+            "file_id": pa.array(ids, pa.string()),
+            "asks": pa.array([asks[content].as_py() for content in contents], facts["asks"].type),
+            "symbol_asks": pa.array([symbol_asks.get(file_id) for file_id in ids], documents["symbol_asks"].type),
         }
     )
     return answer_files(Resolver(Index(files, facts, ours)), asked)

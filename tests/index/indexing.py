@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +15,12 @@ import pyarrow as pa
 import pytest
 
 from codeanatomy.extract import extract_batch
+from codeanatomy.extract.source import Source, read_source
 from codeanatomy.index.documents import SITE_FIELDS
 from codeanatomy.index.mirror import Mirror
-from codeanatomy.index.provider import Failed, Provider, Shard
-from codeanatomy.index.pyrefly import find_pyrefly
-from codeanatomy.index.pyrefly_provider import PyreflyProvider
+from codeanatomy.index.provider import Failed, Provider, Results, Shard
+from codeanatomy.index.pyrefly import Asked, Pyrefly, Ran, find_pyrefly, run_pyrefly
+from codeanatomy.index.pyrefly_provider import PyreflyProvider, PyreflyShard
 from codeanatomy.index.scip_provider import ScipFileProvider
 from codeanatomy.repo.modules import ModuleName, module_names
 from codeanatomy.repo.scan import ScanOptions, scan
@@ -54,8 +56,6 @@ class Tree:
 
     def text(self, path: str) -> bytes:
         """The text of a file that its facts speak of."""
-        from codeanatomy.extract.source import Source, read_source
-
         source = read_source(self.sources[path])
         assert isinstance(source, Source)
         return source.text
@@ -101,10 +101,10 @@ class Indexed:
         return {path: (row["fingerprint"], row["interface"]) for path, row in self.documents.items()}
 
 
-def tree(root: Path) -> Tree:
-    """The directory `root`."""
+def tree(root: Path, roots: Sequence[str] = ()) -> Tree:
+    """The directory `root`, with source roots in it."""
     files = scan(root, ScanOptions(), StatCache()).files
-    return Tree(root, files, module_names([file.path for file in files]))
+    return Tree(root, files, module_names([file.path for file in files], roots))
 
 
 def read(seen: Tree, results: Iterable[Shard | Failed], onto: Indexed | None = None) -> Indexed:
@@ -128,6 +128,24 @@ def index(seen: Tree, provider: Provider, scratch: Path, cancelled: Event | None
     """The documents that a provider makes of a tree."""
     scratch.mkdir(parents=True)
     return read(seen, provider.run(seen.root, seen.files, seen.modules, scratch, cancelled or Event()))
+
+
+def mirrored(seen: Tree, scratch: Path) -> tuple[Mirror, Path]:
+    """A mirror of a tree, and the file that tells the names of its modules."""
+    mirror = Mirror(seen.root, scratch / "mirror")
+    mirror.add(seen.modules)
+    names = scratch / "modules.json"
+    names.parent.mkdir(parents=True, exist_ok=True)
+    names.write_text(json.dumps({str(mirror.links[each.path]): each.module_fqn for each in seen.modules}))
+    return mirror, names
+
+
+def run_asked(seen: Tree, pyrefly: Pyrefly, asked: Iterable[ScannedFile], scratch: Path) -> Results:
+    """Run pyrefly on some files of a tree; the mirror has them all."""
+    mirror, names = mirrored(seen, scratch)
+    files = [Asked(file.path, mirror.links[file.path], file.size) for file in asked]
+    for result in run_pyrefly(pyrefly, files, mirror.trees, scratch, Event()):
+        yield PyreflyShard(result, names) if isinstance(result, Ran) else result
 
 
 def pyrefly_index(root: Path, scratch: Path) -> Indexed:

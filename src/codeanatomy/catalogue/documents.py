@@ -84,10 +84,12 @@ DIAGNOSTICS = Dataset(
 
 SYMBOL_ASKS = Dataset(
     "symbol_asks",
-    "Symbols that a document mentions, as questions: what are they in the repository?",
+    "Symbols that a document mentions, as questions: what are they in the repository, and do its own answers agree?",
     (
-        number("ask_no", "ordinal of this question, from -1 down, in order of the symbols", required=True),
+        number("ask_no", "ordinal of this question, from -1 down", required=True),
         text("question", "`y:` and the symbol", required=True),
+        number("call_ask_no", "question of `asks` that the same call asks"),
+        number("name_ask_no", "question of `asks` that the same name or import asks"),
     ),
 )
 

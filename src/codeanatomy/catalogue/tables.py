@@ -126,6 +126,8 @@ ANSWERS = Dataset(
             "what it took: scope, builtin, import, star_import, mro, assignment, returns, annotation or symbol",
         ),
         real("confidence", "how sure it is", required=True),
+        text("call_agreement", "of a symbol: how what it runs goes with the own answer of the call; see `agreement`"),
+        text("name_agreement", "of a symbol: how what it is goes with the own answer of the name or import"),
         number("named_count", "candidates that are named", required=True),
         number("call_count", "candidates that can be called", required=True),
         text("outcome", "hash of all candidates of the question", required=True),
@@ -202,16 +204,13 @@ SITE_ANSWERS = Dataset(
             ANSWERS.column(name)
             for name in ("candidate", "status", "kind", "target_id", "target_name", "is_named", "call_id", "set_id")
         ),
-        *(ANSWERS.column(name) for name in ("resolution_method", "confidence", "named_count", "call_count")),
+        *(ANSWERS.column(name) for name in ("resolution_method", "confidence", "call_agreement", "name_agreement")),
+        *(ANSWERS.column(name) for name in ("named_count", "call_count")),
     ),
 )
 
 REL_NAME_BINDING = _relation(
     "rel_name_binding", "Which binding of its own file each plain name means, by Python's scope rules."
-)
-
-_MEANING = text(
-    "meaning", "what to compare targets by: the node, or of what is not in the repository the last name", required=True
 )
 
 REL_CALLSITE_QNAME = _relation(
@@ -220,7 +219,6 @@ REL_CALLSITE_QNAME = _relation(
     _CODE,
     text("status", "internal, external or absent", required=True),
     text("kind", "kind of what is called, as in `answers`"),
-    _MEANING,
 )
 
 REL_NAME_QNAME = _relation(
@@ -231,7 +229,6 @@ REL_NAME_QNAME = _relation(
     text("kind", "kind of the target, as in `answers`"),
     text("ctx", "load, store or del, `attribute_` before it for an attribute", required=True),
     number("type_no", "annotation it is part of"),
-    _MEANING,
 )
 
 REL_IMPORT_MODULE = _relation(
@@ -249,8 +246,9 @@ REL_CLASS_BASE = _relation(
 
 _AGREEMENT = text(
     "agreement",
-    "how it goes with the repository's own answers for the site: agrees (they have it too), adds (nothing of theirs "
-    "speaks against it) or contradicts (they name something else)",
+    "how it goes with the repository's own answers for the site: agrees (they have it too; of what is not in the "
+    "repository the last name counts), adds (nothing of theirs speaks against it) or contradicts (they name "
+    "something else)",
     required=True,
 )
 
@@ -258,11 +256,11 @@ _SYMBOL = (
     number("ask_no", "question that the symbol is", required=True),
     text("status", "internal, external or absent", required=True),
     text("kind", "kind of the target, as in `answers`"),
-    _MEANING,
+    _AGREEMENT,
 )
 
 REL_CALLSITE_SYMBOL = _relation(
-    "rel_callsite_symbol", "What each call can run, as the semantic document has it.", _CODE, *_SYMBOL, _AGREEMENT
+    "rel_callsite_symbol", "What each call can run, as the semantic document has it.", _CODE, *_SYMBOL
 )
 
 REL_NAME_SYMBOL = _relation(
@@ -270,7 +268,6 @@ REL_NAME_SYMBOL = _relation(
     "What each name and attribute refers to, as the semantic document has it.",
     _CODE,
     *_SYMBOL,
-    _AGREEMENT,
 )
 
 REL_IMPORT_SYMBOL = _relation("rel_import_symbol", "What each import binds, as the semantic document has it.", *_SYMBOL)

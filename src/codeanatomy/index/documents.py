@@ -21,6 +21,7 @@ import pyarrow as pa
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS
+from codeanatomy.index.symbols import is_local
 
 INDEX_REVISION: Final = 1
 """To be raised whenever the same report gives another document."""
@@ -93,11 +94,12 @@ class Document:
 
 
 class Site(NamedTuple):
-    """Where something stands, by its name's span, the code it is part of, and of a name the binding it means."""
+    """Where something stands, by its name's span, what it asks, the code it is part of, the binding a name means."""
 
     bstart: int
     bend: int
     number: int
+    ask_no: int | None = None
     caller_key: str | None = None
     binding_key: str | None = None
 
@@ -133,11 +135,12 @@ SITE_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
         "callee_bend",
         "callee_name_bstart",
         "callee_name_bend",
+        "ask_no",
         "caller_key",
     ),
-    "cst_implicit_calls": ("bstart", "bend", "caller_key"),
-    "cst_name_refs": ("name_bstart", "name_bend", "caller_key", "binding_key"),
-    "cst_imports": ("bstart", "bend"),
+    "cst_implicit_calls": ("bstart", "bend", "ask_no", "caller_key"),
+    "cst_name_refs": ("name_bstart", "name_bend", "ask_no", "caller_key", "binding_key"),
+    "cst_imports": ("bstart", "bend", "ask_no"),
     "cst_defs": ("bstart", "bend", "name_bstart", "name_bend", "def_key"),
 }
 """What alignment reads of the facts, each field as a list of its own, called `dataset_field`."""
@@ -157,13 +160,13 @@ def sites_in(batch: pa.RecordBatch) -> Iterator[Sites]:
             size=size,
             line_starts=lines,
             calls=[
-                Site(*((start, end) if name_start is None else (name_start, name_end)), number, caller)
-                for number, (_, _, start, end, name_start, name_end, caller) in enumerate(calls)
+                Site(*((start, end) if name_start is None else (name_start, name_end)), number, *more)
+                for number, (_, _, start, end, name_start, name_end, *more) in enumerate(calls)
             ],
             call_spans=[call[:2] for call in calls],
-            implicit_calls=[Site(start, end, number, caller) for number, (start, end, caller) in enumerate(implicit)],
-            refs=[Site(start, end, number, *keys) for number, (start, end, *keys) in enumerate(refs)],
-            imports=[Site(start, end, number) for number, (start, end) in enumerate(imports)],
+            implicit_calls=[Site(start, end, number, *more) for number, (start, end, *more) in enumerate(implicit)],
+            refs=[Site(start, end, number, *more) for number, (start, end, *more) in enumerate(refs)],
+            imports=[Site(start, end, number, *more) for number, (start, end, *more) in enumerate(imports)],
             defs=[(start, end, key) for _, _, start, end, key in defs if start is not None],
             def_bodies=[(start, end, key) for start, end, _, _, key in defs],
         )
@@ -222,18 +225,16 @@ def hash_of(said: str) -> str:
     return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:24]
 
 
-def _occurrences(document: Document, sites: Sites) -> tuple[list[tuple[Any, ...]], list[tuple[int, str]]]:
+def _occurrences(document: Document, sites: Sites) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Occurrences as rows of `scip_occurrences`, and the questions that their symbols are."""
     ordered = _merged(document.occurrences)
-    mentioned = (each.symbol for each in ordered if not each.roles & DEFINITION)
-    asked = sorted({*mentioned, *(each.related_symbol for each in document.relationships)})
-    numbers = {symbol: -1 - place for place, symbol in enumerate(asked)}
     calls, refs, imports, implicit = (
         {(site.bstart, site.bend): site for site in some}
         for some in (sites.calls, sites.refs, sites.imports, sites.implicit_calls)
     )
     defs = {(bstart, bend): key for bstart, bend, key in sites.defs}
     contained = _contained(ordered, sites.imports, exact=(calls, refs, imports, defs))
+    asks = _Asks()
     rows: list[list[Any]] = []
     for each in ordered:
         span = (each.bstart, each.bend)
@@ -247,7 +248,8 @@ def _occurrences(document: Document, sites: Sites) -> tuple[list[tuple[Any, ...]
         alignment = "exact_span" if call or implied or ref or imported or key else None
         if alignment is None and each in contained:
             imported, alignment = contained[each], "contained_span"
-        caller = call or ref or implied
+        running = call or implied or (ref if is_call else None)
+        named = ref or imported
         rows.append(
             [
                 each.bstart,
@@ -256,17 +258,36 @@ def _occurrences(document: Document, sites: Sites) -> tuple[list[tuple[Any, ...]
                 each.symbol,
                 _role(each.roles),
                 each.roles & ~CALL,
-                None if is_definition else numbers[each.symbol],
+                None if is_definition else asks.number(each.symbol, running, named),
                 call.number if call else None,
                 implied.number if implied else None,
                 ref.number if ref else None,
                 imported.number if imported else None,
                 key,
-                caller.caller_key if caller else None,
+                (running or ref or _NOWHERE).caller_key,
                 alignment,
             ]
         )
-    return _counted(rows), [(number, f"y:{symbol}") for symbol, number in numbers.items()]
+    for other in sorted({each.related_symbol for each in document.relationships}):
+        asks.number(other, None, None)
+    return _counted(rows), asks.rows()
+
+
+class _Asks:
+    """Questions that symbols are: one for each symbol and what its sites ask themselves, from -1 down."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, int | None, int | None], int] = {}
+
+    def number(self, symbol: str, running: Site | None, named: Site | None) -> int:
+        key = (symbol, running.ask_no if running else None, named.ask_no if named else None)
+        return self._numbers.setdefault(key, -1 - len(self._numbers))
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return [(number, f"y:{symbol}", *own) for (symbol, *own), number in self._numbers.items()]
+
+
+_NOWHERE: Final = Site(0, 0, 0)
 
 
 def _merged(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
@@ -296,7 +317,8 @@ def _contained(
 ) -> dict[Occurrence, Site]:
     """The best occurrence inside each import that has none of its very span: the longest, then the first.
 
-    Of the sites, only an imported alias is more than a name (`module as name`, `a.b.c`).
+    What is imported comes before the local name it is given (`codec` of `import json as codec`). Of the sites, only an
+    imported alias is more than a name (`module as name`, `a.b.c`).
     """
     taken = set().union(*exact)
     starts = [site.bstart for site in imports]
@@ -315,7 +337,7 @@ def _contained(
 
 
 def _rank(occurrence: Occurrence) -> tuple[Any, ...]:
-    return (occurrence.bstart - occurrence.bend, *occurrence)
+    return is_local(occurrence.symbol), occurrence.bstart - occurrence.bend, *occurrence
 
 
 def _role(roles: int) -> str:

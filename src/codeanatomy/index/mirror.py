@@ -20,7 +20,8 @@ class Mirror:
     def __init__(self, repository: Path, place: Path) -> None:
         self._repository = repository
         self._place = place
-        self._taken: set[Path] = set()
+        self._files: set[tuple[int, Path]] = set()
+        self._folders: set[tuple[int, Path]] = set()
         self.trees: list[Path] = []
         self.links: dict[str, Path] = {}
 
@@ -28,15 +29,22 @@ class Mirror:
         """Link the files of `modules`; of files that claim one place, the first comes into the first tree."""
         for module in sorted(modules, key=lambda module: module.path):
             inside = _place_in_tree(module)
-            number = next(n for n in range(len(self._taken) + 1) if self._place / str(n) / inside not in self._taken)
+            number = next(number for number in range(len(self._files) + 1) if self._is_free(number, inside))
             tree = self._place / str(number)
             if number == len(self.trees):
                 self.trees.append(tree)
             link = tree / inside
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(self._repository / module.path)
-            self._taken.add(link)
+            self._files.add((number, inside))
+            self._folders.update((number, above) for above in inside.parents)
             self.links[module.path] = link
+
+    def _is_free(self, number: int, place: Path) -> bool:
+        """Whether nothing is at a place of a tree, and no file where a directory above it has to be."""
+        if (number, place) in self._files or (number, place) in self._folders:
+            return False
+        return not any((number, above) in self._files for above in place.parents)
 
 
 def _place_in_tree(module: ModuleName) -> Path:

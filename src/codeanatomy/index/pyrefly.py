@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ SHARD_BYTES: Final = 48 << 20
 """Source bytes per shard; a report is about eight times as large."""
 
 _FORMAT: Final = 1
+_LINE_BREAK: Final = re.compile(r"[\r\n]")
+"""What would make a name two lines of the list that pyrefly is given, the second of which could be an option."""
 _SECONDS: Final = 120.0
 _SECONDS_PER_MEGABYTE: Final = 30.0
 _MEMORY_BYTES: Final = 16 << 30
@@ -84,7 +87,9 @@ def run_pyrefly(
     pyrefly: Pyrefly, files: Sequence[Asked], trees: Sequence[Path], scratch: Path, cancelled: Event
 ) -> Generator[Ran | Failed, None, None]:
     """Index `files`; a shard's report is deleted when the next one is asked for."""
-    pending = list(_shards(files))[::-1]
+    broken = {file.path for file in files if _LINE_BREAK.search(str(file.link))}
+    yield from (Failed(path, "its name has a line break") for path in sorted(broken))
+    pending = list(_shards([file for file in files if file.path not in broken]))[::-1]
     number = 0
     while pending:
         shard = pending.pop()

@@ -87,7 +87,8 @@ class _PyreflyReader:
     names: Path
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        report = _report(self.folder, self.names)
+        made = self.folder.stat()
+        report = _report(self.folder, self.names, (made.st_ino, made.st_mtime_ns))
         for batch in batches:
             keys = zip(*(batch.column(name).to_pylist() for name in ("file_id", "path", "link")), strict=True)
             yield as_batch(
@@ -99,6 +100,7 @@ class _PyreflyReader:
 
 
 @lru_cache(maxsize=1)
-def _report(folder: Path, names: Path) -> Report:
-    """The report that this process reads; its tasks share what was read of it."""
+def _report(folder: Path, names: Path, stamp: tuple[int, int]) -> Report:
+    """The report that this process reads; its tasks share what was read of it, until another is made in its place."""
+    del stamp
     return Report(folder, json.loads(names.read_bytes()))

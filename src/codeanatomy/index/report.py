@@ -41,6 +41,7 @@ PROVIDER: Final = "pyrefly"
 _MODULE_ID: Final = re.compile(rb'"module_id":(\d+)')
 _TYPE_VARIABLE: Final = re.compile(r"@\d+")
 _IMPLICIT: Final = frozenset({"for-decorated-target", "with-enter", "for-iter", "generator-iter"})
+_SEARCHED: Final = "\n  Looked in these locations"
 _PLACES: Final = frozenset({"location", "name_location", "module_id", "class_id", "function_id", "func_def_index"})
 
 
@@ -51,10 +52,15 @@ class Report:
         """`names` gives our module name for each link of the mirror; pyrefly has none for what cannot be imported."""
         self._folder = folder / "report"
         listed = json.loads((self._folder / "pyrefly.pysa.json").read_bytes())["modules"]
-        self._modules = {entry["module_id"]: entry for entry in listed.values()}
-        self._entries = {entry["source_path"].get("FileSystem"): entry for entry in listed.values()}
         self._names = names
+        self._modules = {entry["module_id"]: entry for entry in listed.values()}
+        self._entries = {_file(entry): entry for entry in sorted(listed.values(), key=self._goes_by_our_name)}
         self._definitions: dict[int, _Names] = {}
+
+    def _goes_by_our_name(self, entry: Mapping[str, Any]) -> tuple[bool, str]:
+        """Order of entries of one file, the right one last; a relative import at the top loads it as `.name` too."""
+        name: str = entry["module_name"]
+        return name == self._names.get(_file(entry)), name
 
     def document(self, link: str, sites: Sites) -> Document:
         """What the report says about the file behind a link of the mirror."""
@@ -63,7 +69,7 @@ class Report:
     def module_name(self, module_id: int) -> str:
         """The dotted name of a module."""
         entry = self._modules[module_id]
-        return self._names.get(entry["source_path"].get("FileSystem", ""), entry["module_name"])
+        return self._names.get(_file(entry), entry["module_name"])
 
     def is_ours(self, module_id: int) -> bool:
         """Whether a module is in the repository."""
@@ -84,7 +90,7 @@ class Report:
 
     def errors(self, entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """Complaints about a module."""
-        return self._errors.get(entry["source_path"]["FileSystem"], ())
+        return self._errors.get(_file(entry), ())
 
     @cached_property
     def _errors(self) -> dict[str, list[Mapping[str, Any]]]:
@@ -151,7 +157,7 @@ class _Reader:
         self._read_definitions(body)
         self._read_calls(json.loads(calls)["call_graphs"])
         self._document.diagnostics += [
-            Diagnostic(*self._span(error["location"]), "error", error["kind"], error["message"])
+            Diagnostic(*self._span(error["location"]), "error", error["kind"], _without_places(error["message"]))
             for error in self._report.errors(self._entry)
         ]
         mentioned = {*_MODULE_ID.findall(calls), *_MODULE_ID.findall(definitions)}
@@ -312,6 +318,17 @@ def _function_of(target: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return None
     found: Mapping[str, Any] | None = what.get("Function") or what.get("Overrides")
     return found
+
+
+def _file(entry: Mapping[str, Any]) -> str:
+    """The link of a module in the mirror; empty if it is none of ours."""
+    link: str = entry["source_path"].get("FileSystem", "")
+    return link
+
+
+def _without_places(message: str) -> str:
+    """A complaint without the folders of this run that were searched in vain."""
+    return message.partition(_SEARCHED)[0]
 
 
 def _start(location: str | None) -> tuple[int, int]:

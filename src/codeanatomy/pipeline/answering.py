@@ -38,12 +38,12 @@ def answer_questions(
     tasks = -(-files.num_rows // FILES_PER_TASK) or 1
     owners = F.broadcast(spark.createDataFrame(files.select(["content_id", "file_id", "path"])))
     asked = read_facts(spark, state, facts_version, "content_id", "asks").join(owners, "content_id")
-    if documents_version is not None:
+    if documents_version is None:
+        asked = asked.withColumn("symbol_asks", F.lit(None).cast(spark_schema(DOCUMENTS)["symbol_asks"].dataType))
+    else:
         symbols = read_documents_of(spark, state, documents_version, "file_id", "symbol_asks")
-        asked = asked.join(symbols, "file_id", "left").withColumn(
-            "asks", F.concat("asks", F.coalesce("symbol_asks", F.array()))
-        )
-    placed = asked.where(F.size("asks") > 0).repartitionByRange(tasks, "path").select("file_id", "asks")
+        asked = asked.join(symbols, "file_id", "left")
+    placed = asked.repartitionByRange(tasks, "path").select("file_id", "asks", "symbol_asks")
     return placed.mapInArrow(answering, spark_schema(ANSWERS))
 
 

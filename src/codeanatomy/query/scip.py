@@ -100,8 +100,9 @@ _USES: Final = f"""
     ), called AS (
       SELECT c.file_id, c.path, c.callee_name_bstart AS bstart, c.callee_name_bend AS bend, {READ} AS roles, e.dst_id
       FROM cst_callsites AS c
-      JOIN cpg_edges AS e ON e.src_id = concat('c:', c.file_id, ':', c.call_no) AND e.edge_kind = 'CALLS' AND e.confidence >= 0.5
+      JOIN cpg_edges AS e ON e.src_id = concat('c:', c.file_id, ':', c.call_no) AND e.edge_kind = 'CALLS'
       WHERE c.callee_name_bstart IS NOT NULL
+        AND e.confidence >= 0.5
         AND NOT EXISTS (SELECT 1 FROM meant AS m WHERE m.file_id = c.file_id AND m.bstart = c.callee_name_bstart)
     ), aliases AS (
       SELECT concat('i:', file_id, ':', import_no) AS site_id, file_id, path, kind, bstart, bend, asname,

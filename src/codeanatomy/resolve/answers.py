@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -55,17 +55,35 @@ class Candidate(NamedTuple):
     set_id: str | None
     method: str
     confidence: float
+    call_agreement: str | None = None
+    name_agreement: str | None = None
+
+
+class Solved(NamedTuple):
+    """The candidates of a question, in order, and the modules that were looked at."""
+
+    candidates: list[Candidate]
+    trail: Trail
+
+
+_NOTHING: Final = Solved([], frozenset())
 
 
 def answer_files(resolver: Resolver, files: pa.RecordBatch) -> pa.RecordBatch:
-    """Answer every question of a batch of files, which has `file_id` and `asks`."""
+    """Answer every question of a batch of files, which has `file_id`, `asks` and `symbol_asks`."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
     index = resolver.index
     rows: list[tuple[Any, ...]] = []
-    for file_id, asks in zip(files["file_id"].to_pylist(), files["asks"].to_pylist(), strict=True):
+    asked = (files[name].to_pylist() for name in ("file_id", "asks", "symbol_asks"))
+    for file_id, asks, symbol_asks in zip(*asked, strict=True):
         file = index.files[file_id]
+        solved: dict[int | None, Solved] = {}
         for ask in asks or ():
-            rows += _rows(resolver, index, file, ask["ask_no"], ask["question"])
+            solved[ask["ask_no"]] = _solved(resolver, index, file, ask["question"])
+            rows += _rows(file, ask, solved[ask["ask_no"]])
+        for ask in symbol_asks or ():
+            called, named = (solved.get(ask[own], _NOTHING) for own in ("call_ask_no", "name_ask_no"))
+            rows += _rows(file, ask, _compared(_solved(resolver, index, file, ask["question"]), called, named))
     *columns, trails = zip(*rows, strict=True) if rows else ((),) * len(ANSWERS.columns)
     schema = ANSWERS.schema()
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=False)]
@@ -79,24 +97,71 @@ def _lists(trails: Sequence[Trail], kind: pa.DataType) -> pa.Array:
     return pa.array([sorted(trail) for trail in numbers], kind).take(pa.array(indices, pa.int32()))
 
 
-def _rows(resolver: Resolver, index: Index, file: ModuleFile, number: int, question: str) -> list[tuple[Any, ...]]:
+def _solved(resolver: Resolver, index: Index, file: ModuleFile, question: str) -> Solved:
     found, trail = resolver.evaluate(file, question)
     looked_at = set(trail)
     candidates = {c for value, how in found.items() for c in _candidates(resolver, index, value, how, looked_at)}
-    trail = frozenset(looked_at)
-    ordered = _without_duplicates(sorted(candidates, key=_order))
+    return Solved(_without_duplicates(sorted(candidates, key=_order)), frozenset(looked_at))
+
+
+def _rows(file: ModuleFile, ask: Mapping[str, Any], solved: Solved) -> list[tuple[Any, ...]]:
+    ordered, trail = solved
     if not ordered and trail <= {file.module}:
         return []  # nothing that happens elsewhere can change that
     named = sum(c.is_named for c in ordered)
     called = len({c.call_id for c in ordered if c.call_id})
     outcome = sha256(repr(ordered).encode()).hexdigest()[:24]
-    owner = (file.file_id, file.path, number, question)
+    owner = (file.file_id, file.path, ask["ask_no"], ask["question"])
     if not ordered:
         return [(*owner, 0, "unknown", *_NO_CANDIDATE, 0, 0, outcome, trail)]
     return [(*owner, place, *candidate, named, called, outcome, trail) for place, candidate in enumerate(ordered)]
 
 
-_NO_CANDIDATE: Final = (None, None, None, False, None, None, None, 0.0)
+_NO_CANDIDATE: Final = (None, None, None, False, None, None, None, 0.0, None, None)
+
+
+def _compared(symbol: Solved, called: Solved, named: Solved) -> Solved:
+    """A symbol's candidates, each held against the own answers of the call and the name it stands on."""
+    runs = _Known(called.candidates, called=True)
+    names = _Known(named.candidates, called=False)
+    compared = [
+        each._replace(
+            call_agreement=runs.agreement(each.status, each.call_id, each.target_name),
+            name_agreement=names.agreement(each.status, each.target_id, each.target_name),
+        )
+        for each in symbol.candidates
+    ]
+    return Solved(compared, symbol.trail | called.trail | named.trail)
+
+
+class _Known:
+    """What own answers say a call runs, or a name is."""
+
+    def __init__(self, candidates: Iterable[Candidate], *, called: bool) -> None:
+        self._targets: set[str] = set()
+        self._names: set[str] = set()
+        for each in candidates:
+            nodes = (each.call_id, *_property_nodes(each)) if called else (each.target_id if each.is_named else None,)
+            known = {node for node in nodes if node}
+            if each.status == "internal":
+                self._targets |= known
+            if each.status == "external":
+                self._names |= {_last_name(node) for node in known}
+
+    def agreement(self, status: str, node: str | None, name: str | None) -> str:
+        """How a target goes with that; of what is not in the repository, the last name counts."""
+        if node in self._targets or (status != "internal" and name and _last_name(name) in self._names):
+            return "agrees"
+        return "contradicts" if self._targets or (self._names and status != "internal") else "adds"
+
+
+def _property_nodes(candidate: Candidate) -> tuple[str | None, ...]:
+    """What runs when a property is read or assigned to."""
+    return (candidate.target_id, candidate.set_id) if candidate.kind == "property" else ()
+
+
+def _last_name(name: str) -> str:
+    return name.rpartition(".")[2].removeprefix("q:")
 
 
 def _order(candidate: Candidate) -> tuple[Any, ...]:

@@ -10,13 +10,13 @@ SELECT
   r.path,
   coalesce(min(r.own_method), min(r.semantic_method)) AS resolution_method,
   max(r.confidence) AS confidence,
-  count(DISTINCT r.site_id) AS site_count
+  count(*) AS site_count
 FROM (
-  SELECT q.code_id, q.target_id, q.file_id, q.path, q.resolution_method AS own_method, NULL AS semantic_method, q.confidence, q.site_id
+  SELECT q.code_id, q.target_id, q.file_id, q.path, q.resolution_method AS own_method, NULL AS semantic_method, q.confidence
   FROM rel_callsite_qname AS q
   WHERE q.status = 'internal'
   UNION ALL
-  SELECT y.code_id, y.target_id, y.file_id, y.path, NULL AS own_method, y.resolution_method AS semantic_method, y.confidence, y.site_id
+  SELECT y.code_id, y.target_id, y.file_id, y.path, NULL AS own_method, y.resolution_method AS semantic_method, y.confidence
   FROM rel_callsite_symbol AS y
   WHERE y.status = 'internal' AND y.agreement = 'adds'
 ) AS r

@@ -15,4 +15,4 @@ SELECT
   r.candidate_count,
   r.ambiguity_group_id
 FROM rel_import_symbol AS r
-LEFT ANTI JOIN site_answers AS own ON own.file_id = r.file_id AND own.site_id = r.site_id AND own.target_id = r.target_id AND own.role = 'import'
+WHERE r.agreement <> 'agrees'

@@ -13,7 +13,6 @@ SELECT
   s.code_id,
   s.status,
   s.kind,
-  s.call_id AS meaning,
   s.resolution_method,
   s.confidence,
   s.confidence AS score,

@@ -12,7 +12,6 @@ SELECT
   s.code_id,
   s.status,
   s.kind,
-  CASE WHEN s.ctx = 'attribute_load' THEN s.target_id ELSE s.set_id END AS meaning,
   s.resolution_method,
   s.confidence,
   s.confidence / s.named_count AS score,

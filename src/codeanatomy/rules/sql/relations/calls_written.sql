@@ -12,7 +12,6 @@ SELECT
   s.code_id,
   s.status,
   s.kind,
-  CASE WHEN s.status = 'internal' THEN s.call_id ELSE regexp_extract(s.call_id, '[^.:]*$', 0) END AS meaning,
   s.resolution_method,
   s.confidence,
   s.confidence / s.call_count AS score,

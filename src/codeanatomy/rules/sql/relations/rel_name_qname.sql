@@ -14,7 +14,6 @@ SELECT
   s.kind,
   s.ctx,
   s.place AS type_no,
-  CASE WHEN s.status = 'internal' THEN s.target_id ELSE regexp_extract(s.target_id, '[^.:]*$', 0) END AS meaning,
   s.resolution_method,
   s.confidence,
   s.confidence / s.named_count AS score,

@@ -22,6 +22,8 @@ SELECT
   a.set_id,
   a.resolution_method,
   a.confidence,
+  a.call_agreement,
+  a.name_agreement,
   a.named_count,
   a.call_count
 FROM asking_sites AS s

@@ -15,4 +15,4 @@ JOIN cpg_nodes AS caller ON caller.node_id = own.code_id
 JOIN cpg_nodes AS own_target ON own_target.node_id = own.target_id
 JOIN cpg_nodes AS semantic_target ON semantic_target.node_id = semantic.target_id
 GROUP BY own.file_id, own.path, own.line, own.site_id, caller.qname
-HAVING max(CASE WHEN own.meaning = semantic.meaning THEN 1 ELSE 0 END) = 0
+HAVING max(CASE WHEN semantic.agreement = 'agrees' THEN 1 ELSE 0 END) = 0
