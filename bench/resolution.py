@@ -1,9 +1,9 @@
-"""Resolution on Django: what calls resolve to and how, what each rule costs, and the time next to scip-python's index.
+"""Resolution on Django without a semantic index: what calls resolve to and how, what each rule costs, and the time.
 
     python -m bench.resolution [--scip PATH]
 
-scip-python is installed from npm into the corpora unless its command is given. Both run on the same tree, one after the
-other, with nothing else: the ratio is what counts. Writes bench/RESOLUTION.md.
+The time is told next to scip-python's index, which is installed from npm into the corpora unless its command is given.
+Both run on the same tree, one after the other, with nothing else: the ratio is what counts. Writes bench/RESOLUTION.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import codeanatomy as ca
 from bench.builds import CORPORA, DJANGO, django
 from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, STORED_TABLES
 from codeanatomy.engine.session import open_engine
-from codeanatomy.pipeline.datasets import offer_inputs, scan_table
+from codeanatomy.pipeline.datasets import offer_documents, offer_inputs, scan_table
 from codeanatomy.pipeline.inputs import gather
 from codeanatomy.query.graph import Graph
 from codeanatomy.rules.compiler import by_output, dependencies, needed_rules
@@ -61,8 +61,8 @@ def main() -> None:
     options = parser.parse_args()
     root = django()
     with tempfile.TemporaryDirectory() as state:
-        result = ca.build(ca.BuildRequest(root, state=state))
-        index_seconds = _scip_seconds(options.scip or _scip_python(), root)
+        result = ca.build(ca.BuildRequest(root, state=state, index="none"))
+        index_seconds = scip_seconds(options.scip or scip_python(), root)
         graph = ca.open(root, state=state)
         parts = [
             f"# Resolution on Django {DJANGO}\n",
@@ -77,7 +77,7 @@ def main() -> None:
     print(RESULTS.read_text(encoding="utf-8"))
 
 
-def _scip_python() -> str:
+def scip_python() -> str:
     home = CORPORA / "scip-python"
     command = home / "node_modules" / ".bin" / "scip-python"
     if not command.exists():
@@ -86,7 +86,7 @@ def _scip_python() -> str:
     return str(command.absolute())
 
 
-def _scip_seconds(command: str, root: Path) -> float:
+def scip_seconds(command: str, root: Path) -> float:
     """Its time for the same tree without the file it crashes on; no installed packages, as ours has none."""
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(shutil.copytree(root, f"{scratch}/tree"))
@@ -129,11 +129,12 @@ def _rule_costs(root: Path, state: str, build_seconds: float) -> list[str]:
     """Each rule of nodes and edges alone, on a warm session, without writing."""
     location = locate_state(root, state, {})
     graph = ca.open(root, state=state)
-    inputs = gather(ca.BuildRequest(root, state=state), location, graph.state)
+    inputs = gather(ca.BuildRequest(root, state=state, index="none"), location, graph.state)
     rules = by_output(needed_rules(inputs.rules))
     costs = {}
     with open_engine(inputs.settings) as spark:
         offer_inputs(spark, inputs, scan_table(inputs), graph.state, graph.build.tables["facts"].version)
+        offer_documents(spark, inputs, graph.state, None)
         for table in STORED_TABLES:
             offer(table.name, read_table(spark, graph.state, table, graph.build.tables[table.name].version))
         stored = {table.name for table in STORED_TABLES}

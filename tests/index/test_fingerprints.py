@@ -3,13 +3,17 @@
 The package is a real one of the environment, large enough that a run does its work in another order each time.
 """
 
+import json
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from codeanatomy.index import scip_format as scip
+from codeanatomy.index.documents import sites_in
+from codeanatomy.index.report import Report
 from tests.index.indexing import (
     TRICKY,
     TRICKY_SCIP,
@@ -25,6 +29,7 @@ from tests.index.indexing import (
 from tests.repositories import write_repository
 
 PACKAGE = "importlinter"
+ASKED = pa.table({"path": ["base.py"]})
 
 
 def copied(place):
@@ -103,12 +108,42 @@ def test_a_file_that_is_loaded_under_two_names_is_read_under_ours(tmp_path, scra
     assert called == {"codeanatomy python . . base/Base#", "codeanatomy python . . base/Base#me()."}
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_reports_of_one_file_that_under_our_name_is_read(tmp_path, order):
+    """Whatever the order in which they are listed."""
+    names = ["base", ".base"][::order]
+    for number, name in enumerate(names):
+        entry = {"format_version": 1, "module_id": number, "module_name": name, "info_filename": f"{number}.json"}
+        variables = {"global_variables": {"found": {"location": "1:1-1:6", "type": {"string": name}}}}
+        parts = {
+            "definitions": {**entry, "function_definitions": {}, "class_definitions": {}, **variables},
+            "call_graphs": {**entry, "call_graphs": {}},
+        }
+        for part, body in parts.items():
+            write_repository(tmp_path / "report" / part, {f"{number}.json": json.dumps(body)})
+    listed = {
+        str(number): {
+            "module_id": number,
+            "module_name": name,
+            "source_path": {"FileSystem": "/mirror/0/base.py"},
+            "info_filename": f"{number}.json",
+        }
+        for number, name in enumerate(names)
+    }
+    report = {"pyrefly.pysa.json": json.dumps({"modules": listed}), "errors.json": json.dumps({"errors": []})}
+    write_repository(tmp_path / "report", report)
+    (empty,) = sites_in(tree(write_repository(tmp_path / "tree", {"base.py": "found = 1\n"})).batch(ASKED))
+    document = Report(tmp_path, {"/mirror/0/base.py": "base"}).document("/mirror/0/base.py", empty)
+    assert [(each.qname, each.signature) for each in document.symbols] == [("base.found", "base")]
+
+
 @needs_pyrefly
 def test_a_report_in_the_place_of_another_is_read_anew(tmp_path, scratch):
-    for text, expected in (("a = 1\n", "a"), ("b = 1\n", "b")):
-        found = pyrefly_index(write_repository(tmp_path, {"m.py": text}), scratch / "run")
+    for name in ("one", "other"):
+        root = write_repository(tmp_path, {"m.py": f"def {name}(): ...\n{name}()\n"})
+        found = pyrefly_index(root, scratch / "run")
         shutil.rmtree(scratch / "run")
-        assert [each["display_name"] for each in found.documents["m.py"]["scip_symbol_information"]] == [expected]
+        assert {row["symbol"] for row in found.occurrences("m.py")} == {f"codeanatomy python . . m/{name}()."}
 
 
 BASE = """\

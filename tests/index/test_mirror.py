@@ -99,18 +99,29 @@ def test_a_module_and_its_stub_do_not_claim_one_place(tmp_path):
         "#x.py",
         "v1.2/mod.ule.py",
         "site-packages.d/a.b.c/x.py",
-        ".hidden/a.py",
         "a.py/b.py",
         "a\\b.py",
         "%s.py",
         "-stubs/a.pyi",
-        ".py.py",
     ],
 )
 def test_odd_names_stay_as_they_are(tmp_path, path):
     mirror = mirrored(tmp_path, path)
     assert layout(mirror) == {path: f"0/{path}"}
     assert mirror.links[path].read_text() == f"# {path}\n"
+
+
+def test_what_is_hidden_is_shown(tmp_path):
+    """Indexers pass over hidden files."""
+    mirror = mirrored(tmp_path, ".hidden/.a.py", ".py.py", "src/.b/c.pyw", "d/_.e.py", "d/.e.py")
+    assert layout(mirror) == {
+        ".hidden/.a.py": "0/_.hidden/_.a.py",
+        ".py.py": "0/_.py.py",
+        "src/.b/c.pyw": "0/_.b/c.py",
+        "d/.e.py": "0/d/_.e.py",
+        "d/_.e.py": "1/d/_.e.py",
+    }
+    assert mirror.links["d/.e.py"].read_text() == "# d/.e.py\n"
 
 
 @pytest.mark.parametrize("name", ["run", "run.sh"])

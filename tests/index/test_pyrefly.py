@@ -155,6 +155,8 @@ NOT_UTF_8 = {
 UTF_8 = {
     "user.py": "import latin1\nfrom wrong import x\n\ndef f(): return latin1.name\n\nf()\n",
     ".hidden/h.py": "def hidden(): ...\nhidden()\n",
+    ".hidden/.very.py": "hidden = 1\n",
+    ".top.py": "hidden = 1\n",
     "build/b.py": "built = 1\n",
     "node_modules/n/n.py": "noded = 1\n",
     "with space/-x.py": "spaced = 1\n",

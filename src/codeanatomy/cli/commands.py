@@ -38,6 +38,9 @@ def build(options: argparse.Namespace) -> int:
         _print_json(result.as_json())
     if not options.quiet:
         _tell_problems(result.problems, options)
+        if result.index is None or result.index["provider"] is None:
+            asked = "as asked" if options.index == "none" else "pyrefly is not installed"
+            _tell(f"note: without a semantic index ({asked}): types are not known")
         _tell(_summary(result))
     return 0
 
@@ -249,6 +252,7 @@ def _request(options: argparse.Namespace) -> BuildRequest:
         exclude=tuple(options.exclude or ()),
         index=options.index,
         scip=options.scip,
+        scratch=getattr(options, "scratch", None),
         roots=tuple(source_root(root, "--root") for root in options.root or ()),
         max_file_bytes=options.max_file_mb << 20,
         storage_options=_pairs(options.storage_option, "--storage-option"),

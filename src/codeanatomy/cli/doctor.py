@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
 from codeanatomy.cli.terminal import size
 from codeanatomy.engine.java import find_java
 from codeanatomy.engine.memory import machine_memory_mb
 from codeanatomy.errors import CodeAnatomyError
+from codeanatomy.index.pyrefly import find_pyrefly
 from codeanatomy.store.builds import latest_build
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.state import open_state, state_exists
@@ -36,7 +36,7 @@ class Finding:
 def examine(repo: str, state: str | None, storage_options: Mapping[str, str]) -> list[Finding]:
     """Look at the machine and at the state of `repo`."""
     location = locate_state(repo, state, storage_options)
-    return [_python(), _java(), _package("pyspark", "spark"), _memory(), _disk(location), _state(location)]
+    return [_python(), _java(), _package("pyspark", "spark"), _indexer(), _memory(), _disk(location), _state(location)]
 
 
 def _python() -> Finding:
@@ -63,6 +63,13 @@ def _package(name: str, what: str) -> Finding:
         return Finding(what, True, f"{name} {version(name)}")
     except PackageNotFoundError:
         return Finding(what, False, f"{name} is not installed", f"pip install {name}")
+
+
+def _indexer() -> Finding:
+    found = find_pyrefly()
+    if found is None:
+        return Finding("indexer", False, "pyrefly is not installed", "pip install pyrefly, or build with --index none")
+    return Finding("indexer", True, f"pyrefly {found.version} at {found.executable}")
 
 
 def _memory() -> Finding:
@@ -92,8 +99,8 @@ def _state(location: StateLocation) -> Finding:
             return Finding("state", True, f"no build yet at {location.uri}", "run `codeanatomy build`")
         missing = [
             file
-            for table in (FACTS, *STORED_TABLES)
-            for file in data_files(state, table.name, last.tables[table.name].version)
+            for name, pin in last.tables.items()
+            for file in data_files(state, name, pin.version)
             if location.is_local and not Path(file).is_file()
         ]
     except CodeAnatomyError as error:

@@ -171,6 +171,11 @@ def _scan_options(command: argparse.ArgumentParser) -> None:
 
 
 def _engine_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--scratch",
+        metavar="DIR",
+        help="where an indexer may write; workers of a cluster must see it (default: the state)",
+    )
     command.add_argument("--profile", choices=PROFILES, default=PROFILES[0], help=f"(default: {PROFILES[0]})")
     command.add_argument("--master", metavar="URL", help="Spark master (default: local[*])")
     command.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://host:port")

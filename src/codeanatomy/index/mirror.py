@@ -12,6 +12,7 @@ from pathlib import Path
 from codeanatomy.repo.modules import ModuleName
 
 _SUFFIX = {".pyw": ".py"}
+"""Indexers know modules by their suffix, and pass over what is hidden: such names are linked under another."""
 
 
 class Mirror:
@@ -53,4 +54,5 @@ def _place_in_tree(module: ModuleName) -> Path:
     top = relative.parts[0]
     if len(relative.parts) > 1 and top == f"{package}-stubs":  # PEP 561: the stubs of `package`
         relative = Path(package, *relative.parts[1:])
-    return relative.with_suffix(_SUFFIX.get(relative.suffix, relative.suffix))
+    shown = Path(*(f"_{part}" if part.startswith(".") else part for part in relative.parts))
+    return shown.with_suffix(_SUFFIX.get(shown.suffix, shown.suffix))

@@ -1,7 +1,7 @@
 """The indexing stage: an indexer runs beside the engine's start and the extraction; Spark then reads what it reports.
 
 One shard's report at a time lies on disk. It is read where Spark's workers run, so they must see the folder it is in:
-the state's own if that is a directory, else the machine's temporary one.
+the one asked for, else the state's own if that is a directory, else the machine's temporary one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from codeanatomy.index.provider import Failed, Provider, Shard
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
 from codeanatomy.repo.modules import module_names
 from codeanatomy.repo.snapshot import Stamp
-from codeanatomy.store.location import StateLocation
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def indexing(inputs: BuildInputs) -> Iterator[Indexing | None]:
     if inputs.provider is None:
         yield None
         return
-    scratch = _scratch(inputs.location)
+    scratch = _scratch(inputs)
     try:
         started = Indexing(inputs.provider, inputs, scratch)
         try:
@@ -105,11 +104,11 @@ def indexing(inputs: BuildInputs) -> Iterator[Indexing | None]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _scratch(location: StateLocation) -> Path:
-    """A folder for the mirror and the reports; what a run that died left of its own is removed."""
-    if not location.is_local:
-        return Path(tempfile.mkdtemp(prefix="codeanatomy-index-"))
-    place = location.local_path / _SCRATCH
+def _scratch(inputs: BuildInputs) -> Path:
+    """A folder for the mirror and the reports; what a run that died left in the state is removed."""
+    if inputs.scratch or not inputs.location.is_local:
+        return Path(tempfile.mkdtemp(prefix="codeanatomy-index-", dir=inputs.scratch))
+    place = inputs.location.local_path / _SCRATCH
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     return place

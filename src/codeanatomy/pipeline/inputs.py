@@ -55,6 +55,7 @@ class BuildInputs:
     rules: tuple[CompiledRule, ...]
     fingerprints: Mapping[str, str]
     provider: Provider | None
+    scratch: str | None
 
 
 def gather(request: BuildRequest, location: StateLocation, state: State | None) -> BuildInputs:
@@ -90,6 +91,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         rules=rules,
         fingerprints=fingerprints(rules, settings, roots, repo_id, provider),
         provider=provider,
+        scratch=request.scratch,
     )
 
 

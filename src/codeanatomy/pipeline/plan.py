@@ -29,7 +29,7 @@ def as_built(request: BuildRequest, last: Build) -> BuildRequest:
     """The request with the index that `last` was made with, unless it asks for one."""
     if request.index or request.scip:
         return request
-    index = last.figures["index"]
+    index = last.figures.get("index") or {"choice": "none", "scip": None}
     return replace(request, index=index["choice"], scip=index["scip"])
 
 

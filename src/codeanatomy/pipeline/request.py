@@ -33,6 +33,7 @@ class BuildRequest:
     roots: tuple[str, ...] = ()
     index: str | None = None  # auto; where a build is looked at, what it was made with
     scip: str | None = None
+    scratch: str | None = None
     max_file_bytes: int = MAX_FILE_BYTES
     profile: str = "prod_fast"
     master: str | None = None

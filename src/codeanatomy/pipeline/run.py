@@ -299,6 +299,6 @@ def _result(
         stages=tuple(clock.stages),
         seconds=clock.seconds(),
         peak_memory_mb=peak.mb,
-        index=figures["index"],
+        index=figures.get("index"),
         problems=tuple(Problem(**problem) for problem in figures["problems"]),
     )
