@@ -130,11 +130,12 @@ def _rule_costs(root: Path, state: str, build_seconds: float) -> list[str]:
     location = locate_state(root, state, {})
     graph = ca.open(root, state=state)
     inputs = gather(ca.BuildRequest(root, state=state, index="none"), location, graph.state)
-    rules = by_output(needed_rules(inputs.rules))
+    needed = needed_rules(inputs.rules, documents=False)
+    rules = by_output(needed)
     costs = {}
     with open_engine(inputs.settings) as spark:
-        offer_inputs(spark, inputs, scan_table(inputs), graph.state, graph.build.tables["facts"].version)
-        offer_documents(spark, inputs, graph.state, None)
+        offer_inputs(spark, inputs, needed, scan_table(inputs), graph.state, graph.build.tables["facts"].version)
+        offer_documents(spark, needed, graph.state, None)
         for table in STORED_TABLES:
             offer(table.name, read_table(spark, graph.state, table, graph.build.tables[table.name].version))
         stored = {table.name for table in STORED_TABLES}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,7 +13,6 @@ from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
 from codeanatomy.catalogue.facts import FACT_DATASETS
 from codeanatomy.catalogue.tables import (
     CONTENTS,
-    DOCUMENT_VIEWS,
     DOCUMENTS,
     FACT_OWNER,
     FACTS,
@@ -23,7 +23,7 @@ from codeanatomy.catalogue.tables import (
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.repo.modules import module_names
-from codeanatomy.rules.compiler import needed_rules
+from codeanatomy.rules.compiler import CompiledRule, unmade
 from codeanatomy.rules.evaluator import offer, spark_schema
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_table
@@ -37,31 +37,36 @@ def read_facts(spark: SparkSession, state: State, version: int, *columns: str) -
 
 
 def offer_inputs(
-    spark: SparkSession, inputs: BuildInputs, snapshot: pa.Table, state: State, facts_version: int
+    spark: SparkSession,
+    inputs: BuildInputs,
+    rules: Sequence[CompiledRule],
+    snapshot: pa.Table,
+    state: State,
+    facts_version: int,
 ) -> None:
-    """Let rules read the snapshot (as `scan_table` has it) and the facts under their dataset names."""
+    """Let `rules` read the snapshot (as `scan_table` has it) and the facts under their dataset names."""
     files = spark.createDataFrame(snapshot)
     offer(SCAN_FILES.name, files)
     offer(SCAN_REPO.name, spark.createDataFrame(pa.table([[inputs.repo_id]], schema=SCAN_REPO.schema())))
     owner = [column.name for column in FACT_OWNER]
     owners = F.broadcast(files.select("content_id", *owner))
     offer(CONTENTS.name, read_facts(spark, state, facts_version, *CONTENTS.names()))
-    read = {name for rule in needed_rules(inputs.rules) for name in rule.inputs}
+    read = {name for rule in rules for name in rule.inputs}
     for dataset in (d for d in FACT_DATASETS if d.name in read):
         facts = read_facts(spark, state, facts_version, "content_id", dataset.name)
         rows = facts.select("content_id", F.explode(dataset.name).alias("fact"))
         offer(dataset.name, rows.join(owners, "content_id").select(*owner, *(f"fact.{c}" for c in dataset.names())))
 
 
-def offer_documents(spark: SparkSession, inputs: BuildInputs, state: State, version: int | None) -> None:
-    """Let rules read the semantic documents under their dataset names; without an index they are empty."""
-    read = {name for rule in needed_rules(inputs.rules) for name in rule.inputs}
+def offer_documents(spark: SparkSession, rules: Sequence[CompiledRule], state: State, version: int | None) -> None:
+    """Let `rules` read the semantic documents under their dataset names, and nothing of what is made without them."""
+    for view in unmade(rules):
+        offer(view.name, spark.createDataFrame([], spark_schema(view)))
     if version is None:
-        for dataset in (SCIP_DOCUMENTS, *DOCUMENT_VIEWS):
-            offer(dataset.name, spark.createDataFrame([], spark_schema(dataset)))
         return
     offer(SCIP_DOCUMENTS.name, read_documents_of(spark, state, version, *SCIP_DOCUMENTS.names()))
     owner = [column.name for column in FACT_OWNER]
+    read = {name for rule in rules for name in rule.inputs}
     for dataset in (d for d in DOCUMENT_DATASETS if d.name in read):
         documents = read_documents_of(spark, state, version, *owner, dataset.name)
         rows = documents.select(*owner, F.explode(dataset.name).alias("said"))

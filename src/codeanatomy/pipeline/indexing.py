@@ -1,17 +1,19 @@
 """The indexing stage: an indexer runs beside the engine's start and the extraction; Spark then reads what it reports.
 
-One shard's report at a time lies on disk. It is read where Spark's workers run, so they must see the folder it is in:
-the one asked for, else the state's own if that is a directory, else the machine's temporary one.
+One shard's report at a time is kept. It is read where Spark's workers run, so they must see the folder it is in: the
+one asked for, else one in memory if the engine is on this machine and there is room, else the state's own.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from pathlib import Path
 from threading import Event
@@ -22,6 +24,7 @@ import pyarrow as pa
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
 from codeanatomy.index.provider import Failed, Provider, Shard
+from codeanatomy.index.pyrefly import SHARD_BYTES
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
 from codeanatomy.repo.modules import module_names
 from codeanatomy.repo.snapshot import Stamp
@@ -34,6 +37,8 @@ FILES_PER_TASK = 100
 """Enough that reading the definitions of what they mention is worth it."""
 
 _SCRATCH = "indexing"
+_IN_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder made there is private
+_ROOM = 16 * SHARD_BYTES
 
 
 class Indexing:
@@ -105,12 +110,33 @@ def indexing(inputs: BuildInputs) -> Iterator[Indexing | None]:
 
 
 def _scratch(inputs: BuildInputs) -> Path:
-    """A folder for the mirror and the reports; what a run that died left in the state is removed."""
-    if inputs.scratch or not inputs.location.is_local:
+    """A folder for the mirror and the reports; what a run that died left in it is removed.
+
+    A report is thousands of small files, mostly the indexer's own stubs: a file system in memory takes them far faster.
+    """
+    location = inputs.location
+    if inputs.scratch:
         return Path(tempfile.mkdtemp(prefix="codeanatomy-index-", dir=inputs.scratch))
-    place = inputs.location.local_path / _SCRATCH
+    if inputs.settings.is_local and _has_room(_IN_MEMORY):
+        name = hashlib.sha256(location.uri.encode()).hexdigest()[:16]
+        with suppress(OSError):
+            return _emptied(_IN_MEMORY / f"codeanatomy-{os.getuid()}-{name}")
+    if location.is_local:
+        return _emptied(location.local_path / _SCRATCH)
+    return Path(tempfile.mkdtemp(prefix="codeanatomy-index-"))
+
+
+def _has_room(place: Path) -> bool:
+    try:
+        return shutil.disk_usage(place).free >= _ROOM
+    except OSError:
+        return False
+
+
+def _emptied(place: Path) -> Path:
+    """A new folder at `place`, ours alone."""
     shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
+    place.mkdir(mode=0o700, parents=True)
     return place
 
 

@@ -131,7 +131,8 @@ def _execute(
         written[FACTS.name] = stage.rows != 0
     files = scan_table(inputs)
     facts_version = pins[FACTS.name].version
-    offer_inputs(spark, inputs, files, state, facts_version)
+    needed = needed_rules(inputs.rules, documents=started is not None)
+    offer_inputs(spark, inputs, needed, files, state, facts_version)
     documents_version = None
     if started is not None:
         with clock.stage("index") as stage:
@@ -146,8 +147,8 @@ def _execute(
             stage.rows = outcome.pin.rows
         pins[DOCUMENTS.name], written[DOCUMENTS.name] = outcome.pin, outcome.written
         documents_version = outcome.pin.version
-    offer_documents(spark, inputs, state, documents_version)
-    rules = by_output(needed_rules(inputs.rules))
+    offer_documents(spark, needed, state, documents_version)
+    rules = by_output(needed)
 
     def make(name: str) -> None:
         """Compute a dataset: write it if it is stored, and let rules read it."""

@@ -76,12 +76,23 @@ def dependencies(groups: Mapping[str, Sequence[CompiledRule]]) -> dict[str, set[
     return needs
 
 
-def needed_rules(compiled: Sequence[CompiledRule]) -> tuple[CompiledRule, ...]:
-    """The rules a build evaluates: those of stored tables, and of what these read; other views wait for a reader."""
+def needed_rules(compiled: Sequence[CompiledRule], *, documents: bool) -> tuple[CompiledRule, ...]:
+    """The rules a build evaluates: those of stored tables, and of what these read; other views wait for a reader.
+
+    Without semantic documents, rules that need them are left out; `unmade` names the datasets that are then empty.
+    """
+    usable = [c for c in compiled if documents or not c.rule.needs_documents]
     needed = {table.name for table in STORED_TABLES}
-    while more := {i for c in compiled if c.rule.output.name in needed for i in c.inputs} - needed:
+    while more := {i for c in usable if c.rule.output.name in needed for i in c.inputs} - needed:
         needed |= more
-    return tuple(c for c in compiled if c.rule.output.name in needed)
+    return tuple(c for c in usable if c.rule.output.name in needed)
+
+
+def unmade(rules: Sequence[CompiledRule]) -> tuple[Dataset, ...]:
+    """Views that some of `rules` reads and none makes."""
+    made = {c.rule.output.name for c in rules}
+    read = {name for c in rules for name in c.inputs}
+    return tuple(view for view in VIEWS if view.name in read - made)
 
 
 def rules_fingerprint(compiled: Sequence[CompiledRule]) -> str:

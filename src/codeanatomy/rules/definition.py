@@ -6,6 +6,7 @@ The header is the comment at the top. Its prose says why the rule is as it is; i
     kind        node or edge kind, for the graph's tables
     method      how a target was found, for relations and edges, unless the SQL gives it (default: syntax)
     confidence  how sure that is, unless the SQL gives it (default: 1.0)
+    needs       `documents` for a rule that has no rows in a build without a semantic index, which leaves it out
 
 A rule gives some columns of its output; the contract's constants and typed nulls fill the others.
 """
@@ -22,7 +23,7 @@ from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
 from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, STORED_TABLES, VIEWS
 
-_CONTRACT_LINE = re.compile(r"--\s*(output|kind|method|confidence):\s*(\S+)\s*$")
+_CONTRACT_LINE = re.compile(r"--\s*(output|kind|method|confidence|needs):\s*(\S+)\s*$")
 _KINDS: Mapping[str, type[NodeKind] | type[EdgeKind]] = {CPG_NODES.name: NodeKind, CPG_EDGES.name: EdgeKind}
 
 
@@ -40,6 +41,7 @@ class Rule:
     kind: str | None
     method: str | None
     confidence: float | None
+    needs_documents: bool = False
 
     def constants(self) -> dict[str, str | float]:
         """Output columns whose value the contract gives, or would give if the SQL did not."""
@@ -71,6 +73,7 @@ def parse_rule(name: str, source: str) -> Rule:
         kind=kind,
         method=contract.get("method"),
         confidence=float(contract["confidence"]) if "confidence" in contract else None,
+        needs_documents=contract.get("needs") == "documents",
     )
 
 

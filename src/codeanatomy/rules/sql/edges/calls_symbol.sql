@@ -1,6 +1,7 @@
 -- A call and what only the semantic document says it can run.
 -- output: cpg_edges
 -- kind: CALLS
+-- needs: documents
 SELECT
   concat('CALLS:', r.site_id, ':s', -r.ask_no, ':', r.candidate) AS edge_id,
   r.site_id AS src_id,

@@ -1,6 +1,7 @@
 -- A definition or variable and its symbol.
 -- output: cpg_edges
 -- kind: DEFINES
+-- needs: documents
 SELECT
   concat('DEFINES:', r.site_id, ':', r.target_id) AS edge_id,
   r.site_id AS src_id,

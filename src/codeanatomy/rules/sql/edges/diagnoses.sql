@@ -3,6 +3,7 @@
 -- kind: DIAGNOSES
 -- method: exact_span
 -- confidence: 1.0
+-- needs: documents
 SELECT
   concat('DIAGNOSES:g:', g.file_id, ':', g.diagnostic_no) AS edge_id,
   concat('g:', g.file_id, ':', g.diagnostic_no) AS src_id,

@@ -1,6 +1,7 @@
 -- An import and what only the semantic document says it binds.
 -- output: cpg_edges
 -- kind: IMPORT_BINDS
+-- needs: documents
 SELECT
   concat('IMPORT_BINDS:', r.site_id, ':s', -r.ask_no, ':', r.candidate) AS edge_id,
   r.site_id AS src_id,

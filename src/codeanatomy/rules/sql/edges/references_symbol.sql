@@ -1,6 +1,7 @@
 -- A use of a name and what only the semantic document says it refers to.
 -- output: cpg_edges
 -- kind: REFERENCES
+-- needs: documents
 SELECT
   concat('REFERENCES:', r.site_id, ':s', -r.ask_no, ':', r.candidate) AS edge_id,
   r.site_id AS src_id,

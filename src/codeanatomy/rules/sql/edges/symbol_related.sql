@@ -2,6 +2,7 @@
 -- output: cpg_edges
 -- kind: SYMBOL_RELATED
 -- confidence: 1.0
+-- needs: documents
 SELECT
   concat('SYMBOL_RELATED:', substr(sha2(r.symbol, 256), 1, 24), ':', substr(sha2(r.related_symbol, 256), 1, 24)) AS edge_id,
   concat('s:', substr(sha2(r.symbol, 256), 1, 24)) AS src_id,

@@ -1,6 +1,7 @@
 -- Complaints of the indexer.
 -- output: cpg_nodes
 -- kind: DIAGNOSTIC
+-- needs: documents
 SELECT
   concat('g:', g.file_id, ':', g.diagnostic_no) AS node_id,
   g.file_id,

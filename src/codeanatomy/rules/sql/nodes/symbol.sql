@@ -1,6 +1,7 @@
 -- Symbols that a file defines.
 -- output: cpg_nodes
 -- kind: SYMBOL
+-- needs: documents
 SELECT
   concat('s:', substr(sha2(i.symbol, 256), 1, 24)) AS node_id,
   i.file_id,

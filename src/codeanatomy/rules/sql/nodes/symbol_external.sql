@@ -1,6 +1,7 @@
 -- Symbols that no file here defines. They belong to no file: any file may be the one that mentions them.
 -- output: cpg_nodes
 -- kind: SYMBOL
+-- needs: documents
 SELECT
   a.target_id AS node_id,
   '__global__' AS file_id,

@@ -1,6 +1,7 @@
 -- Calls, and what the symbol at the last name of the callee runs. Of calls that statements and properties make, only
 -- code of the repository counts.
 -- output: rel_callsite_symbol
+-- needs: documents
 SELECT
   s.file_id,
   s.path,

@@ -2,6 +2,7 @@
 -- output: rel_def_symbol
 -- method: exact_span
 -- confidence: 1.0
+-- needs: documents
 SELECT
   i.file_id,
   i.path,

@@ -1,5 +1,6 @@
 -- Imports, and the symbol that stands there.
 -- output: rel_import_symbol
+-- needs: documents
 SELECT
   s.file_id,
   s.path,

@@ -1,5 +1,6 @@
 -- Names and attributes, and the symbol that stands there.
 -- output: rel_name_symbol
+-- needs: documents
 SELECT
   s.file_id,
   s.path,

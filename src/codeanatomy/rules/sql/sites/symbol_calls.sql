@@ -1,5 +1,6 @@
 -- Calls that an indexer knows the target of: written ones, those that statements make, and properties.
 -- output: asking_sites
+-- needs: documents
 SELECT
   o.file_id,
   o.path,

@@ -1,5 +1,6 @@
 -- Imported aliases that an indexer knows the meaning of.
 -- output: asking_sites
+-- needs: documents
 SELECT
   o.file_id,
   o.path,

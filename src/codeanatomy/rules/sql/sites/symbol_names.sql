@@ -1,5 +1,6 @@
 -- Uses of names that an indexer knows the meaning of.
 -- output: asking_sites
+-- needs: documents
 SELECT
   o.file_id,
   o.path,
