@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from codeanatomy.catalogue.columns import Column, Dataset, flag, long, number, real, span, text, texts
@@ -494,8 +496,8 @@ RELATIONS: tuple[Dataset, ...] = (
 )
 """What sites mean; the edges of the graph are made from these."""
 
-SHARED_VIEWS: tuple[Dataset, ...] = (SITE_ANSWERS,)
-"""Views that so many rules read that a build computes them once."""
+SHARED_VIEWS: Mapping[Dataset, str] = {SITE_ANSWERS: "role"}
+"""Views that so many rules read that a build computes them once, and the column that each of these filters on."""
 
 VIEWS: tuple[Dataset, ...] = (
     ASKING_SITES,

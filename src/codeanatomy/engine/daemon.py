@@ -1,10 +1,11 @@
 """Entry point of the Python workers' parent: what it imports, every forked worker finds already imported.
 
-Runs instead of `pyspark.daemon`; must do nothing but import and hand over.
+Runs instead of `pyspark.daemon`; must do nothing but import, settle how workers collect garbage, and hand over.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -18,6 +19,9 @@ def _preload() -> None:
     for module in ("pyarrow", "pyspark.worker", *os.environ.get(PRELOAD, "").split(",")):
         if module:
             importlib.import_module(module)
+    # Workers hold large tables of small objects and hardly a cycle: look for garbage seldom, never in what is shared.
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 50)
 
 
 if __name__ == "__main__":

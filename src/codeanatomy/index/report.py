@@ -101,13 +101,14 @@ class Report:
 
 
 class _Names:
-    """Symbols of the classes and functions of one module, by the numbers of the report.
+    """Symbols of the classes and functions of one module, by the numbers of the report, and their dotted names.
 
     Some functions are `unwritten`: nobody but the compiler of a dataclass or named tuple makes them.
     """
 
     def __init__(self, module: str, body: Mapping[str, Any]) -> None:
         self.module = symbols.namespace(module)
+        self.dotted = {self.module: module}
         self.classes: dict[int, str] = {}
         self.functions: dict[str, str] = {}
         self.owners: dict[str, int] = {}
@@ -126,11 +127,12 @@ class _Names:
             ordinal = ordinals.get((parent, kind, each["name"]), 0)
             ordinals[parent, kind, each["name"]] = ordinal + 1
             if kind == "class":
-                self.classes[number] = symbols.class_in(parent, each["name"], ordinal)
+                symbol = self.classes[number] = symbols.class_in(parent, each["name"], ordinal)
             else:
-                self.functions[number] = symbols.function_in(parent, each["name"], ordinal)
+                symbol = self.functions[number] = symbols.function_in(parent, each["name"], ordinal)
                 if isinstance(each["parent"], dict) and "Class" in each["parent"]:
                     self.owners[number] = each["parent"]["Class"]["class_id"]
+            self.dotted[symbol] = f"{self.dotted[parent]}.{each['name']}"
 
     def _parent(self, parent: Any) -> str:
         if isinstance(parent, dict) and "Class" in parent:
@@ -173,25 +175,28 @@ class _Reader:
             kind = "method" if number in self._own.owners else "function"
             if number in self._own.unwritten:
                 continue
-            self._define(symbol, kind, each["name"], each["name_location"], _signatures(each))
+            self._define(symbol, kind, self._own.dotted[symbol], each["name_location"], _signatures(each))
             overridden = each.get("overridden_base_method")
             if overridden:
                 self._relate(symbol, self._function(overridden), is_reference=True)
         for number, each in body["class_definitions"].items():
             symbol = self._own.classes[int(number)]
-            self._define(symbol, "class", each["name"], each.get("name_location"), None)
+            qname = self._own.dotted[symbol]
+            self._define(symbol, "class", qname, each.get("name_location"), None)
             for base in each.get("bases", ()):
                 self._relate(symbol, self._class(base), is_reference=False)
             for name, field in each.get("fields", {}).items():
-                self._define(symbols.variable_in(symbol, name), "field", name, field.get("location"), _type(field))
+                own = symbols.variable_in(symbol, name)
+                self._define(own, "field", f"{qname}.{name}", field.get("location"), _type(field))
         for name, each in body["global_variables"].items():
             symbol = symbols.variable_in(self._own.module, name)
-            self._define(symbol, "variable", name, each.get("location"), _type(each))
+            qname = f"{self._own.dotted[self._own.module]}.{name}"
+            self._define(symbol, "variable", qname, each.get("location"), _type(each))
 
-    def _define(self, symbol: str, kind: str, name: str, location: str | None, signature: str | None) -> None:
+    def _define(self, symbol: str, kind: str, qname: str, location: str | None, signature: str | None) -> None:
         if location is None:
             return
-        self._document.symbols.append(Symbol(symbol, kind, name, symbols.dotted(symbol), signature))
+        self._document.symbols.append(Symbol(symbol, kind, qname.rpartition(".")[2], qname, signature))
         self._document.occurrences.append(Occurrence(*self._span(location), symbol, DEFINITION))
 
     def _relate(self, symbol: str, other: str, *, is_reference: bool) -> None:
@@ -294,8 +299,12 @@ class _Reader:
         self._document.occurrences.append(Occurrence(bstart, bend, symbol, role, implicit))
 
     def _span(self, location: str) -> tuple[int, int]:
-        (first, start), (last, end) = (each.split(":") for each in location.split("-"))
-        return self._sites.offset(int(first), int(start)), self._sites.offset(int(last), int(end))
+        start, _, end = location.partition("-")
+        return self._offset(start), self._offset(end)
+
+    def _offset(self, place: str) -> int:
+        line, _, column = place.partition(":")
+        return self._sites.offset(int(line), int(column))
 
     def _interface(self, body: Mapping[str, Any]) -> str:
         """Hash of what others can see: every definition that is not inside a function, without its place."""

@@ -179,4 +179,4 @@ def _with_sites(spark: SparkSession, state: State, files: pa.Table, facts_versio
     decoded = facts.where(F.col("line_starts").isNotNull())
     sites = decoded.select("content_id", "line_starts", *fields)
     tasks = -(-known.num_rows // FILES_PER_TASK) or 1
-    return spark.createDataFrame(known).join(sites, "content_id").repartitionByRange(tasks, "path")
+    return spark.createDataFrame(known).join(sites, "content_id").repartition(tasks, "path")

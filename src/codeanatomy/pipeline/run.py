@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeanatomy.catalogue.tables import (
     ANSWERS,
+    DOCUMENT_VIEWS,
     DOCUMENTS,
     FACTS,
     REPO_FILES,
@@ -38,6 +39,7 @@ from codeanatomy.store.builds import Build, latest_build, new_build_id, publish
 from codeanatomy.store.layout import bucket_count_for
 from codeanatomy.store.lease import hold_lease
 from codeanatomy.store.location import locate_state
+from codeanatomy.store.shared import keep, shared_rows
 from codeanatomy.store.state import State, create_state, open_state, state_exists
 from codeanatomy.store.tables import TablePin, open_arrow, read_table, write_table
 
@@ -116,8 +118,6 @@ def _execute(
     clock: StageClock,
     peak: PeakMemory,
 ) -> BuildResult:
-    from pyspark import StorageLevel  # noqa: PLC0415
-
     from codeanatomy.pipeline.answering import answer_questions  # noqa: PLC0415 - a no-op build never loads Spark
     from codeanatomy.pipeline.datasets import offer_documents, offer_inputs, scan_table  # noqa: PLC0415
     from codeanatomy.pipeline.extraction import extract_new_contents  # noqa: PLC0415
@@ -133,27 +133,33 @@ def _execute(
     facts_version = pins[FACTS.name].version
     needed = needed_rules(inputs.rules, documents=started is not None)
     offer_inputs(spark, inputs, needed, files, state, facts_version)
-    documents_version = None
-    if started is not None:
-        with clock.stage("index") as stage:
-            frame = read_documents(spark, state, files, facts_version, started)
-            outcome = write_table(
-                frame,
-                DOCUMENTS,
-                state,
-                previous=last.tables.get(DOCUMENTS.name) if last else None,
-                identity=SCIP_DOCUMENTS.names(),
-            )
-            stage.rows = outcome.pin.rows
-        pins[DOCUMENTS.name], written[DOCUMENTS.name] = outcome.pin, outcome.written
-        documents_version = outcome.pin.version
-    offer_documents(spark, needed, state, documents_version)
     rules = by_output(needed)
+
+    def make_documents() -> None:
+        """Compute the semantic documents, if there is an index, and let rules read them."""
+        if started is not None:
+            with clock.stage("index") as stage:
+                outcome = write_table(
+                    read_documents(spark, state, files, facts_version, started),
+                    DOCUMENTS,
+                    state,
+                    previous=last.tables.get(DOCUMENTS.name) if last else None,
+                    identity=SCIP_DOCUMENTS.names(),
+                )
+                stage.rows = outcome.pin.rows
+            pins[DOCUMENTS.name], written[DOCUMENTS.name] = outcome.pin, outcome.written
+        offer_documents(spark, needed, state, documents_version())
+
+    def documents_version() -> int | None:
+        return pins[DOCUMENTS.name].version if started is not None else None
 
     def make(name: str) -> None:
         """Compute a dataset: write it if it is stored, and let rules read it."""
+        if name == DOCUMENTS.name:
+            make_documents()
+            return
         if name == ANSWERS.name:
-            table, frame = ANSWERS, answer_questions(spark, state, files, facts_version, documents_version)
+            table, frame = ANSWERS, answer_questions(spark, state, files, facts_version, documents_version())
         else:
             table, frame = rules[name][0].rule.output, evaluate(spark, rules[name])
         if table in STORED_TABLES:
@@ -169,16 +175,22 @@ def _execute(
             pins[table.name], written[table.name] = outcome.pin, outcome.written
             frame = read_table(spark, state, table, outcome.pin.version)
         elif table in SHARED_VIEWS:
-            frame = frame.localCheckpoint(
-                storageLevel=StorageLevel.DISK_ONLY
-            )  # unlike a cache, it also spares every reader the plan behind it
+            frame = keep(frame, name, state, by=SHARED_VIEWS[table])
         offer(name, frame)
 
-    _make_in_order({ANSWERS.name: set(), **dependencies(rules)}, make)
+    with shared_rows(state):
+        _make_in_order(_order(dependencies(rules)), make)
     problems = find_problems(state, inputs, pins[FACTS.name].version, started.failed if started else ())
     with clock.stage("publish"):
         made = _publish(state, last, inputs, pins, problems, _index_figures(inputs, started, pins), clock, peak)
     return _result(made, Mode.FULL, inputs, written, clock, peak)
+
+
+def _order(needs: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """What each dataset needs, the answers and the documents among them."""
+    said = {dataset.name for dataset in (SCIP_DOCUMENTS, *DOCUMENT_VIEWS)}
+    made = {name: {DOCUMENTS.name if each in said else each for each in needed} for name, needed in needs.items()}
+    return {DOCUMENTS.name: set(), ANSWERS.name: {DOCUMENTS.name}, **made}
 
 
 def _make_in_order(needs: Mapping[str, set[str]], make: Callable[[str], None]) -> None:

@@ -74,6 +74,7 @@ def answer_files(resolver: Resolver, files: pa.RecordBatch) -> pa.RecordBatch:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
     index = resolver.index
     rows: list[tuple[Any, ...]] = []
+    symbols_solved: dict[str, Solved] = {}  # a symbol means the same whoever asks
     asked = (files[name].to_pylist() for name in ("file_id", "asks", "symbol_asks"))
     for file_id, asks, symbol_asks in zip(*asked, strict=True):
         file = index.files[file_id]
@@ -83,7 +84,10 @@ def answer_files(resolver: Resolver, files: pa.RecordBatch) -> pa.RecordBatch:
             rows += _rows(file, ask, solved[ask["ask_no"]])
         for ask in symbol_asks or ():
             called, named = (solved.get(ask[own], _NOTHING) for own in ("call_ask_no", "name_ask_no"))
-            rows += _rows(file, ask, _compared(_solved(resolver, index, file, ask["question"]), called, named))
+            symbol = symbols_solved.get(ask["question"])
+            if symbol is None:
+                symbol = symbols_solved[ask["question"]] = _solved(resolver, index, file, ask["question"])
+            rows += _rows(file, ask, _compared(symbol, called, named))
     *columns, trails = zip(*rows, strict=True) if rows else ((),) * len(ANSWERS.columns)
     schema = ANSWERS.schema()
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=False)]

@@ -204,7 +204,7 @@ def pin_latest(
         return TablePin(version, known.buckets)
     if not files:
         return TablePin(version, {})
-    rows = spark.read.schema(_relaxed(dataset.schema())).parquet(*_literal(files))
+    rows = spark.read.schema(_relaxed(dataset.schema())).parquet(*literal_paths(files))
     return TablePin(version, _bucket_digests(_measure(rows, dataset, identity)))
 
 
@@ -234,7 +234,7 @@ def _read_files(
     if not files:
         return spark.createDataFrame([], schema)
     try:
-        return spark.read.schema(schema).parquet(*_literal(files))
+        return spark.read.schema(schema).parquet(*literal_paths(files))
     except AnalysisException as error:
         raise StateError(
             f"the state at {state.location.uri} is damaged (table {dataset.name} lost a file): "
@@ -303,7 +303,7 @@ def _write_files(frame: DataFrame, dataset: Dataset, state: State, identity: Seq
     )
     boundary("table.files_written", dataset.name)
     reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
-    written = reader.option("pathGlobFilter", f"{basename}*").parquet(*_literal([uri]))
+    written = reader.option("pathGlobFilter", f"{basename}*").parquet(*literal_paths([uri]))
     return _measure(written, dataset, identity or dataset.names())
 
 
@@ -319,7 +319,7 @@ def _write_parts(
     if not names:
         return []
     reader = frame.sparkSession.read.schema(_relaxed(dataset.schema()))
-    return _measure(reader.parquet(*_literal(f"{uri}/{name}" for name in names)), dataset, identity)
+    return _measure(reader.parquet(*literal_paths(f"{uri}/{name}" for name in names)), dataset, identity)
 
 
 def _measure(frame: DataFrame, dataset: Dataset, digested: Sequence[str]) -> list[_DataFile]:
@@ -468,6 +468,6 @@ def _nullable(described: Any) -> Any:
     return [_nullable(each) for each in described] if isinstance(described, list) else described
 
 
-def _literal(paths: Iterable[str]) -> list[str]:
+def literal_paths(paths: Iterable[str]) -> list[str]:
     """Paths as Spark must spell them, for it reads every path as a pattern."""
     return [re.sub(r"([\\{}\[\]*?])", r"\\\1", path) for path in paths]

@@ -1,0 +1,46 @@
+"""Rows that many rules of one build read: computed once, kept beside the tables while the build runs, then dropped.
+
+As Parquet in folders by a column that every reader filters on, so that each reads its columns of its rows. A checkpoint
+of Spark's would be read whole, and decoded row by row, by every reader.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from codeanatomy.store.failures import writing
+from codeanatomy.store.state import State
+from codeanatomy.store.tables import literal_paths
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_FOLDER = "shared"
+
+
+@contextmanager
+def shared_rows(state: State) -> Iterator[None]:
+    """Everything kept meanwhile is gone afterwards; what a run that died left is gone before."""
+    _drop(state)
+    try:
+        yield
+    finally:
+        _drop(state)
+
+
+def keep(frame: DataFrame, name: str, state: State, *, by: str) -> DataFrame:
+    """The rows of `frame`, computed; readers should filter on `by`."""
+    if not state.location.is_local:
+        return frame.localCheckpoint()
+    place = str(state.location.local_path / _FOLDER / name)
+    with writing(state.location):
+        frame.write.mode("overwrite").partitionBy(by).option("compression", "lz4_raw").parquet(place)
+    return frame.sparkSession.read.schema(frame.schema).parquet(*literal_paths([place]))
+
+
+def _drop(state: State) -> None:
+    if state.location.is_local:
+        shutil.rmtree(state.location.local_path / _FOLDER, ignore_errors=True)
