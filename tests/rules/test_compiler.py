@@ -6,7 +6,8 @@ import pytest
 
 from codeanatomy.catalogue.columns import Dataset, text
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
-from codeanatomy.rules.compiler import by_output, compile_rules, dependencies, needed_rules
+from codeanatomy.catalogue.tables import DOCUMENT_VIEWS, SCIP_DOCUMENTS
+from codeanatomy.rules.compiler import by_output, compile_rules, dependencies, needed_rules, unmade
 from codeanatomy.rules.definition import RuleError, load_rules, parse_rule
 
 HEADER = "-- output: py_module_index\n"
@@ -100,9 +101,18 @@ def test_a_dataset_is_made_after_all_that_its_rules_read():
 
 
 def test_a_build_evaluates_what_stored_tables_need_and_nothing_else():
-    needed = {rule.rule.output.name for rule in needed_rules(compile_rules(load_rules()))}
-    assert {"cpg_edges", "site_answers", "rel_callsite_qname"} <= needed
+    rules = compile_rules(load_rules())
+    needed = {rule.rule.output.name for rule in needed_rules(rules, documents=True)}
+    assert {"cpg_edges", "site_answers", "rel_callsite_qname", "rel_callsite_symbol"} <= needed
     assert not needed & {"calls", "references", "dim_exported_defs"}
+
+
+def test_without_documents_the_rules_that_need_them_are_left_out():
+    rules = needed_rules(compile_rules(load_rules()), documents=False)
+    read = {name for rule in rules for name in rule.inputs}
+    assert not any(rule.rule.needs_documents for rule in rules)
+    assert not read & {view.name for view in (SCIP_DOCUMENTS, *DOCUMENT_VIEWS)}
+    assert [view.name for view in unmade(rules)] == ["rel_callsite_symbol"]
 
 
 def test_a_circle_of_rules_is_refused():
