@@ -9,6 +9,7 @@ import codeanatomy as ca
 from codeanatomy.cli.main import main
 from codeanatomy.errors import InputError, MachineError
 from codeanatomy.index import choice
+from codeanatomy.index.scip import open_index
 from codeanatomy.pipeline.verify import verify
 
 FIXTURES = Path(__file__).parent.parent / "index" / "fixtures"
@@ -143,6 +144,22 @@ def test_a_scip_index_makes_symbols_imports_and_definitions(from_scip):
     assert dangling.num_rows == 0
     local = graph.sql("SELECT text FROM cpg_nodes WHERE node_kind = 'SYMBOL' AND text LIKE 'local %'")
     assert all("@" in text for text in local["text"].to_pylist())
+
+
+def test_a_damaged_document_is_reported_and_the_rest_is_built(tmp_path, spark):
+    root = shutil.copytree(FIXTURES / "tricky", tmp_path / "tricky")
+    index = open_index(FIXTURES / "tricky.scip")
+    damaged = bytearray((FIXTURES / "tricky.scip").read_bytes())
+    (part,) = index.documents["tabs.py"]
+    end = part.offset + part.length
+    damaged[end - 40 : end] = b"\xff" * 40
+    broken = tmp_path / "broken.scip"
+    broken.write_bytes(damaged)
+    result = ca.build(ca.BuildRequest(root, index="scip", scip=str(broken)), spark=spark)
+    told = {problem.path: problem.reason for problem in result.problems}
+    assert told["tabs.py"] == "not_indexed"
+    statuses = ca.open(root).sql("SELECT status FROM scip_documents WHERE path = 'crlf.py'")
+    assert statuses["status"].to_pylist() == ["ok"]
 
 
 def test_the_own_answers_agree_with_scip_on_most_calls(from_scip):

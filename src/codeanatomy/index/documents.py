@@ -12,7 +12,7 @@ import hashlib
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -211,6 +211,16 @@ def finished(document: Document, sites: Sites, file_id: str, path: str, provider
     )
 
 
+def finished_or_failed(
+    read: Callable[[], Document], sites: Sites, file_id: str, path: str, provider: str
+) -> DocumentRow:
+    """A document, or a row that says why there is none: what an indexer wrote about one file must not stop a build."""
+    try:
+        return finished(read(), sites, file_id, path, provider)
+    except Exception as error:
+        return DocumentRow(file_id, path, provider, "failed", f"its document cannot be read: {error!r}"[:300])
+
+
 def about_other_packages(symbols: Iterable[Symbol], provider: str) -> DocumentRow:
     """A document of no file: what an index says of symbols that no file of it defines."""
     unplaced = (None,) * 5
@@ -356,7 +366,7 @@ def _symbols(document: Document, sites: Sites) -> list[tuple[Any, ...]]:
     keys = {(bstart, bend): key for bstart, bend, key in sites.defs}
     bindings = {(site.bstart, site.bend): site.binding_key for site in sites.refs}
     rows = []
-    for symbol in sorted(set(document.symbols)):
+    for symbol in sorted(set(document.symbols), key=str):
         place = places.get(symbol.symbol)
         where = (*place, sites.line(place[0])) if place else (None, None, None)
         key = keys.get(place) if place else None

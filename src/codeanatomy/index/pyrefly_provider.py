@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event
 
 import pyarrow as pa
 
-from codeanatomy.index.documents import Symbol, as_batch, finished, sites_in
+from codeanatomy.index.documents import Symbol, as_batch, finished_or_failed, sites_in
 from codeanatomy.index.mirror import Mirror
 from codeanatomy.index.provider import Reader, Results
 from codeanatomy.index.pyrefly import Asked, Pyrefly, Ran, run_pyrefly
@@ -93,7 +93,9 @@ class _PyreflyReader:
             keys = zip(*(batch.column(name).to_pylist() for name in ("file_id", "path", "link")), strict=True)
             yield as_batch(
                 [
-                    finished(report.document(link, sites), sites, file_id, path, PyreflyProvider.name)
+                    finished_or_failed(
+                        partial(report.document, link, sites), sites, file_id, path, PyreflyProvider.name
+                    )
                     for (file_id, path, link), sites in zip(keys, sites_in(batch), strict=True)
                 ]
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -15,7 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from codeanatomy.errors import InputError
-from codeanatomy.index.documents import Symbol, as_batch, finished, sites_in
+from codeanatomy.index.documents import Symbol, as_batch, finished_or_failed, sites_in
 from codeanatomy.index.mirror import Mirror
 from codeanatomy.index.process import IndexerCancelledError
 from codeanatomy.index.provider import Failed, Reader, Results
@@ -157,8 +158,12 @@ class _ScipReader:
             keys = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
             yield as_batch(
                 [
-                    finished(
-                        read_document(document, source, sites.line_starts, self.tool, path), sites, file_id, path, NAME
+                    finished_or_failed(
+                        partial(read_document, document, source, sites.line_starts, self.tool, path),
+                        sites,
+                        file_id,
+                        path,
+                        NAME,
                     )
                     for (file_id, path, document, source), sites in zip(keys, sites_in(batch), strict=True)
                 ]

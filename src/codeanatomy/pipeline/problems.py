@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pyarrow.compute as pc
 
-from codeanatomy.catalogue.tables import FACTS
+from codeanatomy.catalogue.tables import DOCUMENTS, FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
-from codeanatomy.index.provider import Failed
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.request import Problem
 from codeanatomy.store.state import State
@@ -20,10 +17,10 @@ _REASONS = {"decoder": "undecodable", "tree-sitter": SYNTAX_ERROR}
 
 
 def find_problems(
-    state: State, inputs: BuildInputs, facts_version: int, not_indexed: Iterable[Failed]
+    state: State, inputs: BuildInputs, facts_version: int, documents_version: int | None
 ) -> tuple[Problem, ...]:
     """One entry per troubled file, by path; a file with many errors is told by its first."""
-    without_document = {each.path: each.detail for each in not_indexed}
+    without_document = _not_indexed(state, documents_version) if documents_version is not None else {}
     flawed = open_arrow(state, FACTS, facts_version).to_table(
         columns=["content_id", "parse_errors"],
         filter=(pc.field("extractor") == EXTRACTOR_VERSION) & (pc.list_value_length(pc.field("parse_errors")) > 0),
@@ -42,3 +39,11 @@ def find_problems(
         elif file.path in without_document:
             problems.append(Problem(file.path, NOT_INDEXED, without_document[file.path]))
     return tuple(problems)
+
+
+def _not_indexed(state: State, documents_version: int) -> dict[str, str]:
+    """Why files have no document, by path."""
+    failed = open_arrow(state, DOCUMENTS, documents_version).to_table(
+        columns=["path", "detail"], filter=pc.field("status") == "failed"
+    )
+    return dict(zip(failed["path"].to_pylist(), failed["detail"].to_pylist(), strict=True))

@@ -180,9 +180,9 @@ def _execute(
 
     with shared_rows(state):
         _make_in_order(_order(dependencies(rules)), make)
-    problems = find_problems(state, inputs, pins[FACTS.name].version, started.failed if started else ())
+    problems = find_problems(state, inputs, facts_version, documents_version())
     with clock.stage("publish"):
-        made = _publish(state, last, inputs, pins, problems, _index_figures(inputs, started, pins), clock, peak)
+        made = _publish(state, last, inputs, pins, problems, _index_figures(started, pins, problems), clock, peak)
     return _result(made, Mode.FULL, inputs, written, clock, peak)
 
 
@@ -239,15 +239,18 @@ def _publish(
     return made
 
 
-def _index_figures(inputs: BuildInputs, started: Indexing | None, pins: Mapping[str, TablePin]) -> dict[str, Any]:
+def _index_figures(
+    started: Indexing | None, pins: Mapping[str, TablePin], problems: tuple[Problem, ...]
+) -> dict[str, Any]:
     """What the index is, so that the build can be looked at, and built again, with the same."""
     if started is None:
         return {"choice": "none", "scip": None, "provider": None, "documents": 0, "failed": 0}
+    failed = sum(problem.reason == NOT_INDEXED for problem in problems)
     return {
         **started.provider.choice(),
         "provider": started.provider.fingerprint,
-        "documents": pins[DOCUMENTS.name].rows - len(started.failed),
-        "failed": len(started.failed),
+        "documents": pins[DOCUMENTS.name].rows - failed,
+        "failed": failed,
         "seconds": round(started.seconds, 3),
     }
 
