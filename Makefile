@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 REPO ?= .
 ARGS ?=
 
-.PHONY: build test test-slow check format docs bench bench-resolution bench-indexing accuracy oracle lock java clean
+.PHONY: build test test-slow check format docs bench bench-resolution bench-indexing history accuracy oracle lock java clean
 
 build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -39,6 +39,9 @@ bench-resolution: $(READY) java ## Full build of Django next to scip-python's in
 
 bench-indexing: $(READY) java ## Full builds of Django with and without an index, next to scip-python's; writes bench/INDEXING.md
 	$(BIN)/python -m bench.indexing
+
+history: $(READY) java ## Replay releases of real packages, each build against one from scratch; writes bench/HISTORY.md
+	$(BIN)/python -m bench.history $(ARGS)
 
 accuracy: $(READY) java ## Precision and recall of the call graph: hand-written cases, then test suites of real packages
 	$(BIN)/python -m bench.accuracy.ledger

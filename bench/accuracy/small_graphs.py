@@ -27,7 +27,7 @@ from codeanatomy.catalogue.tables import (
 from codeanatomy.extract import EXTRACTOR_VERSION, extract_batch
 from codeanatomy.query.views import document_query, fact_query, rule_query
 from codeanatomy.repo.modules import module_names
-from codeanatomy.resolve import Index, Resolver, answer_files
+from codeanatomy.resolve import ContentNames, Index, Resolver, answer_files
 from codeanatomy.rules.compiler import by_output, compile_rules, dependencies
 from codeanatomy.rules.definition import load_rules
 
@@ -106,7 +106,7 @@ def _answers(files: pa.Table, facts: pa.Table, documents: pa.Table) -> pa.Record
             "symbol_asks": pa.array([symbol_asks.get(file_id) for file_id in ids], documents["symbol_asks"].type),
         }
     )
-    return answer_files(Resolver(Index(files, facts, ours)), asked)
+    return answer_files(Resolver(Index(files, ContentNames(facts), ours)), asked)
 
 
 def _apply_rules(connection: duckdb.DuckDBPyConnection) -> None:

@@ -48,7 +48,7 @@ def test_build_and_read(spark: SparkSession, state: State) -> None:
     build = latest_build(state)
     assert build is not None
     assert rows_of(read_table(spark, state, THINGS, build.tables["things"].version)) == sorted(things(), key=repr)
-    assert pin_latest(spark, state, CONTENTS, known=None, identity=IDENTITY) == build.tables["contents"]
+    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == build.tables["contents"]
     assert open_arrow(state, THINGS, build.tables["things"].version, keys=["file3"]).count_rows() >= 4
 
 

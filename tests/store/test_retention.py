@@ -24,6 +24,7 @@ from codeanatomy.store import (
     rollback_build,
     write_table,
 )
+from codeanatomy.store.cursors import move_cursor
 
 from .samples import THINGS, build_of, frame_of, state_at, things
 
@@ -118,6 +119,19 @@ def test_young_builds_stay(spark: SparkSession, state: State) -> None:
     age_of_second = datetime.now(UTC) - builds[1].created_at
     gc(state, keep=1, older_than=age_of_second + timedelta(minutes=1))
     assert list_builds(state) == builds[1:]
+
+
+def test_what_a_cursor_names_stays_until_it_moves_on(spark: SparkSession, state: State) -> None:
+    builds = four_builds(spark, state)
+    move_cursor(state, "consumer", builds[1].build_id)
+    gc(state, keep=1)
+    assert list_builds(state) == [builds[1], builds[3]]
+    pin = builds[1].tables["things"]
+    assert read_table(spark, state, THINGS, pin.version).count() == pin.rows
+
+    move_cursor(state, "consumer", builds[3].build_id)
+    gc(state, keep=1)
+    assert list_builds(state) == builds[3:]
 
 
 def test_builds_go_on_after_a_collection(spark: SparkSession, state: State) -> None:

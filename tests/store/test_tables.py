@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
@@ -18,6 +19,7 @@ from codeanatomy.store import (
     NO_ROWS,
     State,
     StateLocation,
+    append_collected,
     append_rows,
     bucket_of,
     collect_garbage,
@@ -28,6 +30,7 @@ from codeanatomy.store import (
     pin_latest,
     read_table,
     replace_rows,
+    tables,
     write_table,
 )
 from codeanatomy.store.layout import bucket_column
@@ -161,15 +164,15 @@ def test_an_append_on_an_old_version_is_refused(spark: SparkSession, state: Stat
 
 
 def test_rows_of_an_unpublished_append_are_found_again(spark: SparkSession, state: State) -> None:
-    assert pin_latest(spark, state, CONTENTS, known=None, identity=IDENTITY) is None
+    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) is None
     published = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None, identity=IDENTITY).pin
-    assert pin_latest(spark, state, CONTENTS, known=published, identity=IDENTITY) == published
+    assert pin_latest(state, CONTENTS, known=published, identity=IDENTITY) == published
     unpublished = append_rows(
         frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=published, identity=IDENTITY
     ).pin
 
-    assert pin_latest(spark, state, CONTENTS, known=published, identity=IDENTITY) == unpublished
-    assert pin_latest(spark, state, CONTENTS, known=None, identity=IDENTITY) == unpublished
+    assert pin_latest(state, CONTENTS, known=published, identity=IDENTITY) == unpublished
+    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == unpublished
 
 
 def test_columns_may_change_between_builds(spark: SparkSession, state: State) -> None:
@@ -177,7 +180,7 @@ def test_columns_may_change_between_builds(spark: SparkSession, state: State) ->
     changed = Dataset("contents", "Other columns.", (CONTENTS.column("content_id"), text("name", "a text")))
     rows = [{"content_id": "a", "name": "n"}]
 
-    assert pin_latest(spark, state, changed, known=pin, identity=IDENTITY) is None
+    assert pin_latest(state, changed, known=pin, identity=IDENTITY) is None
     later = append_rows(frame_of(spark, changed, rows), changed, state, base=None, identity=IDENTITY).pin
 
     assert rows_of(read_table(spark, state, changed, later.version)) == rows
@@ -191,41 +194,66 @@ def test_any_path_will_do(spark: SparkSession, tmp_path: Path) -> None:
 
     assert read_table(spark, state, CONTENTS, pin.version).count() == 2
     assert open_arrow(state, CONTENTS, pin.version).count_rows() == 2
-    assert pin_latest(spark, state, CONTENTS, known=None, identity=IDENTITY) == pin
+    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == pin
     with hold_lease(state.location) as lease:
         assert collect_garbage(state, lease).files == 0
 
 
+@pytest.fixture(params=["collected", "by Spark"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "COLLECTED_OWNERS", 64 if request.param == "collected" else 0)
+
+
+@pytest.mark.usefixtures("way")
 def test_rows_are_replaced_by_the_list_of_their_owners(spark: SparkSession, state: State) -> None:
-    base = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    base = write_table(frame_of(spark, THINGS, things()), THINGS, state)
     new = [thing(103), thing(104)]  # of file3 and file4; file5 is rebuilt too, and has no rows any more
     rebuilt = ["file3", "file4", "file5"]
-    outcome = replace_rows(frame_of(spark, THINGS, new), THINGS, state, owners=rebuilt, base=base)
+    outcome = replace_rows(
+        frame_of(spark, THINGS, new), THINGS, state, owners=rebuilt, base=base.pin, before=base.owners
+    )
 
     expected = [row for row in things() if row["file_id"] not in rebuilt] + new
     assert rows_of(read_table(spark, state, THINGS, outcome.pin.version)) == sorted(expected, key=repr)
-    assert rows_of(read_table(spark, state, THINGS, base.version)) == sorted(things(), key=repr)
+    assert rows_of(read_table(spark, state, THINGS, base.pin.version)) == sorted(things(), key=repr)
     whole = write_table(frame_of(spark, THINGS, expected), THINGS, state, previous=outcome.pin)
     assert not whole.written
+    assert {owner: whole.owners.get(owner, NO_ROWS) for owner in rebuilt} == outcome.owners
+    assert whole.owners.keys() == base.owners.keys() - {"file5"}
 
 
+@pytest.mark.usefixtures("way")
 def test_a_replacement_that_changes_nothing_is_not_written(spark: SparkSession, state: State) -> None:
-    base = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    base = write_table(frame_of(spark, THINGS, things()), THINGS, state)
     same = [row for row in things() if row["file_id"] == "file3"]
     before = files_on_disk(state, "things")
-    outcome = replace_rows(frame_of(spark, THINGS, same), THINGS, state, owners=["file3"], base=base)
+    outcome = replace_rows(
+        frame_of(spark, THINGS, same), THINGS, state, owners=["file3"], base=base.pin, before=base.owners
+    )
 
-    assert (outcome.written, outcome.pin) == (False, base)
+    assert (outcome.written, outcome.pin) == (False, base.pin)
     assert files_on_disk(state, "things") == before
 
 
+@pytest.mark.usefixtures("way")
 def test_a_replacement_starts_from_the_pinned_version(spark: SparkSession, state: State) -> None:
-    base = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    base = write_table(frame_of(spark, THINGS, things()), THINGS, state)
     write_table(frame_of(spark, THINGS, things(range(3))), THINGS, state)  # by a run that died before publishing
-    outcome = replace_rows(frame_of(spark, THINGS, []), THINGS, state, owners=["file0"], base=base)
+    outcome = replace_rows(
+        frame_of(spark, THINGS, []), THINGS, state, owners=["file0"], base=base.pin, before=base.owners
+    )
 
     expected = [row for row in things() if row["file_id"] != "file0"]
     assert rows_of(read_table(spark, state, THINGS, outcome.pin.version)) == sorted(expected, key=repr)
+
+
+def test_rows_that_are_here_are_appended_like_others(spark: SparkSession, state: State) -> None:
+    first = append_rows(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, base=None, identity=IDENTITY)
+    rows = pa.Table.from_pylist(contents("c"), schema=CONTENTS.schema())
+    second = append_collected(rows, CONTENTS, state, base=first.pin, identity=IDENTITY)
+
+    assert rows_of(read_table(spark, state, CONTENTS, second.pin.version)) == contents("a", "b", "c")
+    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == second.pin
 
 
 def test_a_filter_on_any_column_finds_its_rows(spark: SparkSession, state: State) -> None:

@@ -133,7 +133,21 @@ ANSWERS = Dataset(
         number("named_count", "candidates that are named", required=True),
         number("call_count", "candidates that can be called", required=True),
         text("outcome", "hash of all candidates of the question", required=True),
-        texts("trail", "names of the modules that were looked at, present or absent, in order"),
+        texts(
+            "trail",
+            "names of the modules that were looked at, present or absent, in order; `?` before those of which only "
+            "that mattered",
+        ),
+    ),
+)
+
+MODULE_LOOKUPS = Dataset(
+    "module_lookups",
+    "Which modules the answers of a file looked at: whose changes can alter them.",
+    (
+        _OWNER,
+        text("path", "path of the owner", required=True),
+        text("looked_at", "an entry of a trail, as in `answers`", required=True),
     ),
 )
 
@@ -338,7 +352,11 @@ QUESTIONS = Dataset(
         text("status", "internal, external, absent, unknown, or ambiguous when it has several answers", required=True),
         number("candidate_count", "answers it has", required=True),
         text("outcome", "hash of the answers", required=True),
-        texts("trail", "names of the modules that were looked at, present or absent, in order"),
+        texts(
+            "trail",
+            "names of the modules that were looked at, present or absent, in order; `?` before those of which only "
+            "that mattered",
+        ),
     ),
 )
 
@@ -480,7 +498,14 @@ DOCUMENT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + 
 INPUTS: tuple[Dataset, ...] = (SCAN_REPO, SCAN_FILES, CONTENTS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS)
 """What rules start from."""
 
-STORED_TABLES: tuple[Dataset, ...] = (REPO_FILES, PY_MODULE_INDEX, ANSWERS, CPG_NODES, CPG_EDGES)
+STORED_TABLES: tuple[Dataset, ...] = (
+    REPO_FILES,
+    PY_MODULE_INDEX,
+    ANSWERS,
+    MODULE_LOOKUPS,
+    CPG_NODES,
+    CPG_EDGES,
+)
 """Tables a build pins besides `facts`, each in buckets of its owner."""
 
 RELATIONS: tuple[Dataset, ...] = (

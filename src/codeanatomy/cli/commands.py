@@ -22,10 +22,15 @@ if TYPE_CHECKING:
     from codeanatomy.pipeline.progress import Listener
     from codeanatomy.pipeline.request import BuildRequest, BuildResult, Problem
     from codeanatomy.query.graph import Graph
+    from codeanatomy.query.symbol_diff import SymbolDiff
     from codeanatomy.store.builds import Build
     from codeanatomy.store.state import State
 
 SHOWN_PROBLEMS = 5
+SHOWN_SYMBOLS = 50
+SHOWN_IMPACTED = 30
+
+_MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def build(options: argparse.Namespace) -> int:
@@ -42,6 +47,44 @@ def build(options: argparse.Namespace) -> int:
             asked = "as asked" if options.index == "none" else "pyrefly is not installed"
             _tell(f"note: without a semantic index ({asked}): types are not known")
         _tell(_summary(result))
+    return 0
+
+
+def plan(options: argparse.Namespace) -> int:
+    """What a build would do now."""
+    from codeanatomy.pipeline.preview import preview
+
+    with _progress(options) as listener:
+        found = preview(_request(options), listener=listener)
+    if options.json:
+        _print_json(found.as_json())
+    else:
+        shown = found.files if options.verbose else found.files[:SHOWN_IMPACTED]
+        rows = [(file.path, file.reason_kind, file.reason_ref or "", file.caused_by or "") for file in shown]
+        if rows:
+            print(table(("file", "reason", "what", "caused by"), rows))
+        if len(found.files) > len(shown):
+            print(f"… {len(found.files) - len(shown):,} more (--verbose shows all)")
+    if not options.quiet:
+        why = f" ({'; '.join(found.plan.reasons)})" if found.plan.reasons else ""
+        _tell(f"plan: {found.plan.mode}, {len(found.files):,} of {found.total:,} files{why}")
+    return 0
+
+
+def why(options: argparse.Namespace) -> int:
+    """Why a file was rebuilt, or why not."""
+    from codeanatomy.query.why import why as ask_why
+
+    found = ask_why(_graph(options), options.path)
+    if options.json:
+        _print_json(found.as_json())
+        return 0
+    was = "was rebuilt" if found.rebuilt else "was not rebuilt"
+    print(f"{found.path} {was} in build {found.build_id}: {found.reason}")
+    for depth, step in enumerate(found.steps[1:], start=1):
+        print(f"{'  ' * depth}because of {step.path}: {step}")
+    if found.rebuilt and found.steps:
+        print(f"rows changed in {', '.join(found.tables)}" if found.tables else "no row of it changed")
     return 0
 
 
@@ -129,6 +172,51 @@ def rollback(options: argparse.Namespace) -> int:
         _print_json(_build_json(made))
     if not options.quiet:
         _tell(f"rolled back to {target.build_id} as build {made.build_id}; the next build starts from it")
+    return 0
+
+
+def diff(options: argparse.Namespace) -> int:
+    """What changed in the graph between two builds."""
+    from codeanatomy.query.history import choose_builds, compare_builds, is_build_prefix
+
+    named = [word for word in (options.a, options.b) if word is not None]
+    if named and options.repo == "." and not is_build_prefix(named[-1]):
+        options.repo = named.pop()  # builds may be left out before it
+    state = _state(options)
+    found = compare_builds(state, *choose_builds(state, *named))
+    if options.json:
+        _print_json(found.as_json())
+        return 0
+    for word, each in (("from", found.before), ("to", found.after)):
+        commit = f"  commit {each.git_commit[:10]}" if each.git_commit else ""
+        print(f"{word:5} {each.build_id}  {_age(each)}{commit}")
+    print("files " + ", ".join(f"{len(paths):,} {change}" for change, paths in found.files.items()))
+    counts = [(name, t.added, t.removed, t.changed, t.moved) for name, t in found.tables.items()]
+    print(table(("rows", "added", "removed", "changed", "moved"), counts))
+    _print_symbols(found.symbols, options)
+    return 0
+
+
+def changes(options: argparse.Namespace) -> int:
+    """Rows added and removed since a consumer's last acknowledged build."""
+    from codeanatomy.query.changes import DIRECTIONS, changes_since
+
+    found = changes_since(_state(options), options.cursor, build=options.build, reset=options.reset)
+    if options.json and not options.out:
+        found.print_json(sys.stdout)
+    else:
+        counts = found.write_parquet(options.out) if options.out else found.count()
+        if options.json:
+            _print_json(found.as_json(counts))
+        else:
+            print(table(("table", *DIRECTIONS), [(name, *rows.values()) for name, rows in counts.items()]))
+    if options.ack:
+        sys.stdout.flush()  # what the consumer did not get is not acknowledged
+        found.acknowledge()
+    if not options.quiet:
+        began = found.before.build_id if found.before else "an empty copy"
+        moved = "acknowledged" if options.ack else "--ack acknowledges it"
+        _tell(f"cursor {found.cursor}: from {began} to build {found.after.build_id} ({moved})")
     return 0
 
 
@@ -231,6 +319,19 @@ def doctor(options: argparse.Namespace) -> int:
     return 0 if not wrong else 4 if wrong == ["state"] else 3
 
 
+def _print_symbols(symbols: Sequence[SymbolDiff], options: argparse.Namespace) -> None:
+    """One line per symbol, with what changed in it below."""
+    for symbol in symbols if options.verbose else symbols[:SHOWN_SYMBOLS]:
+        print(f"{_MARKS[symbol.change]} {symbol.name}  ({symbol.kind}, {symbol.path})")
+        details = symbol.details if options.verbose else symbol.details[:SHOWN_PROBLEMS]
+        for detail in details:
+            print(f"    {' '.join(detail.split())}")
+        if len(symbol.details) > len(details):
+            print(f"    … and {len(symbol.details) - len(details):,} more")
+    if len(symbols) > SHOWN_SYMBOLS and not options.verbose:
+        print(f"… and {len(symbols) - SHOWN_SYMBOLS:,} more; --json has all")
+
+
 def _request(options: argparse.Namespace) -> BuildRequest:
     from codeanatomy.pipeline.request import BuildRequest
     from codeanatomy.repo.config import source_root
@@ -247,6 +348,8 @@ def _request(options: argparse.Namespace) -> BuildRequest:
         repo=options.repo,
         state=options.state,
         full=getattr(options, "full", False),
+        strategy=getattr(options, "strategy", "hybrid"),
+        max_impact_depth=getattr(options, "max_impact_depth", None),
         repo_id=options.repo_id,
         include=tuple(options.include or ()),
         exclude=tuple(options.exclude or ()),
@@ -294,8 +397,13 @@ def _summary(result: BuildResult) -> str:
     graph = f"{tables['cpg_nodes']['rows']:,} nodes, {tables['cpg_edges']['rows']:,} edges"
     if result.mode == "noop":
         return f"build {result.build_id}: up to date, {files['total']:,} files, {graph} ({result.seconds:.1f} s)"
+    counted = f"{files['total']:,} files"
+    if result.mode == "incremental":
+        changed = sum(files[kind] for kind in ("added", "modified", "deleted", "renamed"))
+        waste = f", {files['unchanged_rows']:,} in vain" if files["unchanged_rows"] else ""
+        counted = f"{changed:,} changed, {files['rebuilt']:,} of {counted} rebuilt{waste}"
     return (
-        f"build {result.build_id}: {result.mode}, {files['total']:,} files, {graph} "
+        f"build {result.build_id}: {result.mode}, {counted}, {graph} "
         f"({result.seconds:.1f} s, peak {result.peak_memory_mb:,} MB)"
     )
 

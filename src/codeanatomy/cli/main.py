@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 PROFILES = ("prod_fast", "dev_debug", "memory_tight")
+STRATEGIES = ("hybrid", "symbol_closure", "import_closure")
 INDEXES = ("auto", "pyrefly", "scip", "none")
 
 
@@ -52,8 +53,27 @@ def parser() -> argparse.ArgumentParser:
 
     build = _command(chosen, "build", commands.build, "bring the graph up to date", "codeanatomy build ~/src/django")
     build.add_argument("--full", action="store_true", help="build everything, even if nothing changed")
+    _update_options(build)
     _scan_options(build)
     _engine_options(build)
+
+    plan = _command(
+        chosen, "plan", commands.plan, "what a build would do now, and why; writes nothing", "codeanatomy plan --json"
+    )
+    plan.add_argument("--full", action="store_true", help="of a full build")
+    _update_options(plan)
+    _scan_options(plan)
+    _engine_options(plan)
+
+    why = _command(
+        chosen,
+        "why",
+        commands.why,
+        "why a file was rebuilt in the last build, or why not",
+        "codeanatomy why pkg/mod.py",
+        "path",
+    )
+    why.add_argument("--build", metavar="ID", help="the build to ask about (default: the last)")
 
     verify = _command(
         chosen, "verify", commands.verify, "compare the last build with one from scratch", "codeanatomy verify --json"
@@ -77,6 +97,29 @@ def parser() -> argparse.ArgumentParser:
         "codeanatomy rollback 20260301T09",
         "build",
     )
+
+    _command(
+        chosen,
+        "diff",
+        commands.diff,
+        "what changed in the graph from one build (default: the one before) to another (default: the last)",
+        "codeanatomy diff 20260301T09 20260302T10",
+        "a?",
+        "b?",
+    )
+
+    changes = _command(
+        chosen,
+        "changes",
+        commands.changes,
+        "rows of the graph added and removed since a consumer's last acknowledged build",
+        "codeanatomy changes --cursor search-index --out delta --ack",
+    )
+    changes.add_argument("--cursor", required=True, metavar="NAME", help="name of the consumer")
+    changes.add_argument("--ack", action="store_true", help="move the cursor to the build that is reported")
+    changes.add_argument("--reset", action="store_true", help="start over: report everything as added")
+    changes.add_argument("--build", metavar="ID", help="report up to this build (default: the last)")
+    changes.add_argument("--out", metavar="DIR", help="write Parquet files to this directory; made anew")
 
     gc = _command(chosen, "gc", commands.gc, "forget old builds and delete their files", "codeanatomy gc --keep 3")
     gc.add_argument("--keep", type=int, default=10, metavar="N", help="builds to keep at least (default: 10)")
@@ -134,15 +177,16 @@ def _command(
     run: Callable[[argparse.Namespace], int],
     purpose: str,
     example: str,
-    argument: str | None = None,
+    *arguments: str,
 ) -> argparse.ArgumentParser:
-    """A command with what all commands have; its own argument, if any, comes before the repository."""
+    """A command with what all commands have; its own arguments (`?` after an optional one) precede the repository."""
     command = chosen.add_parser(
         name, help=purpose, description=f"{purpose.capitalize()}.", epilog=f"example: {example}"
     )
     command.set_defaults(run=run)
-    if argument:
-        command.add_argument(argument, metavar=argument.upper())
+    for argument in arguments:
+        bare = argument.removesuffix("?")
+        command.add_argument(bare, nargs="?" if argument != bare else None, metavar=bare.upper())
     command.add_argument("repo", nargs="?", default=".", metavar="REPO", help="the repository (default: here)")
     command.add_argument("--state", metavar="DIR", help="where the state is (default: REPO/.codeanatomy)")
     command.add_argument(
@@ -168,6 +212,21 @@ def _scan_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--scip", metavar="FILE", help="the SCIP index to read (default: run scip-python)")
     command.add_argument("--repo-id", default="", metavar="TEXT", help="tells this repository from others in its ids")
+
+
+def _update_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--strategy",
+        choices=STRATEGIES,
+        default=STRATEGIES[0],
+        help="how to find the files that a change reaches; the graph is the same (default: hybrid)",
+    )
+    command.add_argument(
+        "--max-impact-depth",
+        type=int,
+        metavar="N",
+        help="build everything if a change reaches on through more than N files in a row",
+    )
 
 
 def _engine_options(command: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -56,6 +56,19 @@ def log_of(spark: SparkSession) -> Path | None:
     """Where Spark's own output goes, if its JVM is ours."""
     log = spark.conf.get(LOG, None)
     return Path(log) if log else None
+
+
+@contextlib.contextmanager
+def tuned(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Other options for a while; never such as alter rows."""
+    before = {key: spark.conf.get(key, None) for key in conf}
+    for key, value in conf.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            spark.conf.unset(key) if old is None else spark.conf.set(key, old)
 
 
 @contextlib.contextmanager

@@ -48,6 +48,12 @@ HARMLESS = (
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
+SMALL_JOBS: Mapping[str, str] = MappingProxyType(
+    {**_INTERPRETED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+)
+"""For jobs over a few thousand rows, on whatever session: planning them takes longer than running them."""
+
+
 @dataclass(frozen=True)
 class EngineSettings:
     """How to reach Spark and how to run it."""

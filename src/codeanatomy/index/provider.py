@@ -7,7 +7,7 @@ Glossary
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -65,10 +65,27 @@ class Provider(Protocol):
     def choice(self) -> dict[str, str | None]:
         """How it is asked for: the `choice` of an index, and the file of a SCIP index."""
 
+    @property
+    def can_index_some(self) -> bool:
+        """Whether it can tell about some files without telling about all."""
+
+    @property
+    def sees_through_imports(self) -> bool:
+        """Whether what it says of a file depends on others."""
+
     def run(
-        self, root: Path, files: Sequence[ScannedFile], modules: Sequence[ModuleName], scratch: Path, cancelled: Event
+        self,
+        root: Path,
+        files: Sequence[ScannedFile],
+        modules: Sequence[ModuleName],
+        scratch: Path,
+        cancelled: Event,
+        asked: Collection[str] | None = None,
     ) -> Results:
-        """Index `files` of the repository at `root`; a shard can be read until the next result is asked for."""
+        """Index `files` of the repository at `root`, or those that are asked about, by path.
+
+        A shard can be read until the next result is asked for.
+        """
 
     def external_symbols(self) -> Sequence[Symbol]:
         """What is known of symbols that no file defines, once every shard was handed out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -26,6 +26,8 @@ class PyreflyProvider:
 
     pyrefly: Pyrefly
     name: str = "pyrefly"
+    can_index_some: bool = True
+    sees_through_imports: bool = True
 
     @property
     def fingerprint(self) -> str:
@@ -37,7 +39,13 @@ class PyreflyProvider:
         return {"choice": "pyrefly", "scip": None}
 
     def run(
-        self, root: Path, files: Sequence[ScannedFile], modules: Sequence[ModuleName], scratch: Path, cancelled: Event
+        self,
+        root: Path,
+        files: Sequence[ScannedFile],
+        modules: Sequence[ModuleName],
+        scratch: Path,
+        cancelled: Event,
+        asked: Collection[str] | None = None,
     ) -> Results:
         """Mirror the snapshot, then one run per shard."""
         readable = {file.path: file.size for file in files}
@@ -46,8 +54,10 @@ class PyreflyProvider:
         names = scratch / "modules.json"
         named = {str(mirror.links[m.path]): m.module_fqn for m in modules if m.path in mirror.links}
         names.write_text(json.dumps(named), encoding="utf-8")
-        asked = [Asked(path, mirror.links[path], size) for path, size in readable.items()]
-        for result in run_pyrefly(self.pyrefly, asked, mirror.trees, scratch, cancelled):
+        about = [
+            Asked(path, mirror.links[path], size) for path, size in readable.items() if asked is None or path in asked
+        ]
+        for result in run_pyrefly(self.pyrefly, about, mirror.trees, scratch, cancelled):
             yield PyreflyShard(result, names) if isinstance(result, Ran) else result
 
     def external_symbols(self) -> Sequence[Symbol]:

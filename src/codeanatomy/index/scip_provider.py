@@ -6,7 +6,7 @@ Columns of an index count characters, so a document is read together with the by
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,8 @@ class ScipFileProvider:
     path: Path
     fingerprint: str
     name: str = NAME
+    can_index_some: bool = True
+    sees_through_imports: bool = False
     _external: list[Symbol] = field(default_factory=list)
 
     @classmethod
@@ -57,13 +59,20 @@ class ScipFileProvider:
         return {"choice": NAME, "scip": str(self.path)}
 
     def run(
-        self, root: Path, files: Sequence[ScannedFile], modules: Sequence[ModuleName], scratch: Path, cancelled: Event
+        self,
+        root: Path,
+        files: Sequence[ScannedFile],
+        modules: Sequence[ModuleName],
+        scratch: Path,
+        cancelled: Event,
+        asked: Collection[str] | None = None,
     ) -> Results:
         """Hand out the documents of `files`; those that the index lacks are failures."""
         del modules, scratch, cancelled
         index = open_index(self.path)
         self._external = read_external_symbols(index.read(index.external))
-        yield from _shards(index, {file.path: file.path for file in files}, root)
+        names = {file.path: file.path for file in files if asked is None or file.path in asked}
+        yield from _shards(index, names, root)
 
     def external_symbols(self) -> Sequence[Symbol]:
         """What the index says of other packages."""
@@ -76,6 +85,8 @@ class ScipPythonProvider:
 
     tool: ScipPython
     name: str = NAME
+    can_index_some: bool = False
+    sees_through_imports: bool = True
     _external: list[Symbol] = field(default_factory=list)
 
     @property
@@ -88,7 +99,13 @@ class ScipPythonProvider:
         return {"choice": NAME, "scip": None}
 
     def run(
-        self, root: Path, files: Sequence[ScannedFile], modules: Sequence[ModuleName], scratch: Path, cancelled: Event
+        self,
+        root: Path,
+        files: Sequence[ScannedFile],
+        modules: Sequence[ModuleName],
+        scratch: Path,
+        cancelled: Event,
+        asked: Collection[str] | None = None,
     ) -> Results:
         """Mirror the snapshot, index it in one run, hand out the documents."""
         readable = {file.path: file.size for file in files}
@@ -108,6 +125,7 @@ class ScipPythonProvider:
         names = {
             path: link.relative_to(tree).as_posix() if link.is_relative_to(tree) else ""
             for path, link in mirror.links.items()
+            if asked is None or path in asked
         }
         yield from _shards(index, names, root)
 

@@ -6,8 +6,9 @@ the whole repository, and what it depends on is small.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.datasets import read_documents_of, read_facts
-from codeanatomy.resolve import Index, Resolver, answer_files
+from codeanatomy.pipeline.facts import KnownFacts, of_files
+from codeanatomy.resolve import CONTENT_COLUMNS, ContentNames, Index, Resolver, answer_files
 from codeanatomy.rules.evaluator import spark_schema
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import open_arrow
@@ -25,16 +27,33 @@ from codeanatomy.store.tables import open_arrow
 FILES_PER_TASK = 300
 """Enough that reading the index is worth it, few enough that no core waits long for the last task."""
 
-_INDEXED = ["content_id", "sym_values", "all_names"]
 _DEFINED = ["file_id", "scip_symbol_information"]
 _MODULES = ["file_id", "path", "content_id", "module_fqn", "is_init", "is_stub"]
 
 
+def answer_here(index: Index, files: pa.Table, facts: KnownFacts, symbol_asks: Mapping[str, Any]) -> pa.Table:
+    """The answers to every question of a few files; `symbol_asks` are those of their semantic documents, by file id."""
+    contents = facts.rows({each for each in files["content_id"].to_pylist() if each}, ["asks"])
+    asked = of_files(files, contents)
+    symbols = [symbol_asks.get(file_id) for file_id in asked["file_id"].to_pylist()]
+    asked = asked.append_column("symbol_asks", pa.array(symbols, DOCUMENTS.column("symbol_asks").type))
+    resolver = Resolver(index)
+    answers = [answer_files(resolver, batch) for batch in asked.combine_chunks().to_batches()]
+    return pa.Table.from_batches(answers, ANSWERS.schema())
+
+
 def answer_questions(
-    spark: SparkSession, state: State, files: pa.Table, facts_version: int, documents_version: int | None
+    spark: SparkSession,
+    state: State,
+    files: pa.Table,
+    facts_version: int,
+    documents_version: int | None,
+    only: Collection[str] | None = None,
 ) -> DataFrame:
-    """The answers to every question of `files`, which are those of the snapshot, and of their semantic documents."""
+    """The answers to every question of `files` (`only` of some), which are those of the snapshot."""
     answering = _Answering(state, facts_version, documents_version, files.select(_MODULES))
+    if only is not None:
+        files = files.filter(pc.is_in(files["file_id"], pa.array(sorted(only), pa.string())))
     tasks = -(-files.num_rows // FILES_PER_TASK) or 1
     owners = F.broadcast(spark.createDataFrame(files.select(["content_id", "file_id", "path"])))
     asked = read_facts(spark, state, facts_version, "content_id", "asks").join(owners, "content_id")
@@ -69,8 +88,8 @@ class _Answering:
                 return index
         contents = pc.unique(self.files["content_id"].drop_null())
         of_these = pc.field("content_id").isin(contents) & (pc.field("extractor") == EXTRACTOR_VERSION)
-        facts = open_arrow(self.state, FACTS, self.facts_version).to_table(_INDEXED, filter=of_these)
-        index = Index(self.files, facts, self._defined_symbols())
+        facts = open_arrow(self.state, FACTS, self.facts_version).to_table(list(CONTENT_COLUMNS), filter=of_these)
+        index = Index(self.files, ContentNames(facts), self._defined_symbols())
         _kept[:] = [(key, self.files, index)]
         return index
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
 
+from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
 from codeanatomy.catalogue.facts import FACT_DATASETS
 from codeanatomy.catalogue.tables import (
@@ -21,6 +23,7 @@ from codeanatomy.catalogue.tables import (
     SCIP_DOCUMENTS,
 )
 from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.pipeline.facts import KnownFacts, of_files
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.repo.modules import module_names
 from codeanatomy.rules.compiler import CompiledRule, unmade
@@ -47,7 +50,7 @@ def offer_inputs(
     """Let `rules` read the snapshot (as `scan_table` has it) and the facts under their dataset names."""
     files = spark.createDataFrame(snapshot)
     offer(SCAN_FILES.name, files)
-    offer(SCAN_REPO.name, spark.createDataFrame(pa.table([[inputs.repo_id]], schema=SCAN_REPO.schema())))
+    offer(SCAN_REPO.name, repository(spark, inputs))
     owner = [column.name for column in FACT_OWNER]
     owners = F.broadcast(files.select("content_id", *owner))
     offer(CONTENTS.name, read_facts(spark, state, facts_version, *CONTENTS.names()))
@@ -58,25 +61,73 @@ def offer_inputs(
         offer(dataset.name, rows.join(owners, "content_id").select(*owner, *(f"fact.{c}" for c in dataset.names())))
 
 
-def offer_documents(spark: SparkSession, rules: Sequence[CompiledRule], state: State, version: int | None) -> None:
-    """Let `rules` read the semantic documents under their dataset names, and nothing of what is made without them."""
+def offer_few_inputs(
+    spark: SparkSession, inputs: BuildInputs, rules: Sequence[CompiledRule], files: pa.Table, facts: KnownFacts
+) -> None:
+    """The same for few files: their facts are read here, and each dataset is one small frame."""
+    read = {name for rule in rules for name in rule.inputs}
+    datasets = [dataset for dataset in FACT_DATASETS if dataset.name in read]
+    offer(SCAN_FILES.name, few(spark, files))
+    offer(SCAN_REPO.name, repository(spark, inputs))
+    contents = facts.rows(
+        {content for content in files["content_id"].to_pylist() if content},
+        [*CONTENTS.names()[1:], *(dataset.name for dataset in datasets)],
+    )
+    offer(CONTENTS.name, few(spark, contents.select(list(CONTENTS.names()))))
+    rows = of_files(files, contents)
+    for dataset in datasets:
+        offer(dataset.name, few(spark, _unnested(rows, dataset)))
+
+
+def _unnested(rows: pa.Table, dataset: Dataset) -> pa.Table:
+    """One row per owner and fact."""
+    lists = rows[dataset.name].combine_chunks()
+    of_row = pc.list_parent_indices(lists)
+    facts = pc.list_flatten(lists)
+    owner = {column.name: rows[column.name].take(of_row) for column in FACT_OWNER}
+    return pa.table(owner | {name: facts.field(name) for name in dataset.names()})
+
+
+def few(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Few rows as a frame of one partition: what is joined and grouped in one place is never shuffled."""
+    return spark.createDataFrame(rows).coalesce(1)
+
+
+def repository(spark: SparkSession, inputs: BuildInputs) -> DataFrame:
+    """The repository itself, as a row."""
+    return few(spark, pa.table([[inputs.repo_id]], schema=SCAN_REPO.schema()))
+
+
+def offer_documents(
+    spark: SparkSession,
+    rules: Sequence[CompiledRule],
+    state: State,
+    version: int | None,
+    owners: Collection[str] | None = None,
+) -> None:
+    """Let `rules` read the semantic documents (of some owners) under their dataset names.
+
+    What is made from documents has no rows where there are none.
+    """
     for view in unmade(rules):
         offer(view.name, spark.createDataFrame([], spark_schema(view)))
     if version is None:
         return
-    offer(SCIP_DOCUMENTS.name, read_documents_of(spark, state, version, *SCIP_DOCUMENTS.names()))
+    offer(SCIP_DOCUMENTS.name, read_documents_of(spark, state, version, *SCIP_DOCUMENTS.names(), owners=owners))
     owner = [column.name for column in FACT_OWNER]
     read = {name for rule in rules for name in rule.inputs}
     for dataset in (d for d in DOCUMENT_DATASETS if d.name in read):
-        documents = read_documents_of(spark, state, version, *owner, dataset.name)
+        documents = read_documents_of(spark, state, version, *owner, dataset.name, owners=owners)
         rows = documents.select(*owner, F.explode(dataset.name).alias("said"))
         offer(dataset.name, rows.select(*owner, *(f"said.{c}" for c in dataset.names())))
 
 
-def read_documents_of(spark: SparkSession, state: State, version: int, *columns: str) -> DataFrame:
-    """Some columns of the documents."""
+def read_documents_of(
+    spark: SparkSession, state: State, version: int, *columns: str, owners: Collection[str] | None = None
+) -> DataFrame:
+    """Some columns of the documents (of some owners)."""
     narrow = replace(DOCUMENTS, columns=tuple(DOCUMENTS.column(name) for name in columns))
-    return read_table(spark, state, narrow, version)
+    return read_table(spark, state, narrow, version, keys=owners)
 
 
 def scan_table(inputs: BuildInputs) -> pa.Table:

@@ -49,7 +49,7 @@ def extract_new_contents(
 
     Facts are read at their latest version, not at the last build's: what a run that died has extracted is sound.
     """
-    pin = pin_latest(spark, state, FACTS, known=known, identity=IDENTITY)
+    pin = pin_latest(state, FACTS, known=known, identity=IDENTITY)
     present = _contents_with_facts(state, pin) if pin else set()
     missing = [file for file in inputs.snapshot.files if file.content_id and file.content_id not in present]
     total = len({file.content_id for file in missing})
@@ -66,6 +66,12 @@ def extract_new_contents(
         nothing = spark.createDataFrame(_SOURCES.empty_table())
         pin = append_rows(nothing, FACTS, state, base=None, identity=IDENTITY, make=_extract).pin
     return pin
+
+
+def extract_here(root: Path, files: Sequence[ScannedFile]) -> pa.Table:
+    """The facts of a few files' contents; they are not stored."""
+    batches = [batch for wave in _source_waves(root, files) for batch in _extract(wave.to_batches())]
+    return pa.Table.from_batches(batches, FACTS.schema())
 
 
 def _contents_with_facts(state: State, pin: TablePin) -> set[str]:

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import reduce
@@ -20,11 +20,13 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
 from codeanatomy.index.provider import Failed, Provider, Shard
 from codeanatomy.index.pyrefly import SHARD_BYTES
+from codeanatomy.pipeline.facts import KnownFacts, of_files
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
 from codeanatomy.repo.modules import module_names
 from codeanatomy.repo.snapshot import Stamp
@@ -44,7 +46,9 @@ _ROOM = 16 * SHARD_BYTES
 class Indexing:
     """An indexer at work. Its results come one by one; the first is being made while this object is new."""
 
-    def __init__(self, provider: Provider, inputs: BuildInputs, scratch: Path) -> None:
+    def __init__(
+        self, provider: Provider, inputs: BuildInputs, scratch: Path, asked: Collection[str] | None = None
+    ) -> None:
         self.provider = provider
         self.failed: list[Failed] = []
         self.seconds = 0.0
@@ -52,7 +56,7 @@ class Indexing:
         self._cancelled = Event()
         files = [file for file in inputs.snapshot.files if file.content_id]
         modules = module_names([file.path for file in inputs.snapshot.files], inputs.roots)
-        self._results = provider.run(inputs.root, files, modules, scratch, self._cancelled)
+        self._results = provider.run(inputs.root, files, modules, scratch, self._cancelled, asked)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="indexing")
         self._next = self._pool.submit(self._advance)
 
@@ -93,14 +97,14 @@ class Indexing:
 
 
 @contextmanager
-def indexing(inputs: BuildInputs) -> Iterator[Indexing | None]:
-    """Start the indexer of `inputs`, if there is one."""
+def indexing(inputs: BuildInputs, asked: Collection[str] | None = None) -> Iterator[Indexing | None]:
+    """Start the indexer of `inputs`, if there is one, about all files or those that are asked about."""
     if inputs.provider is None:
         yield None
         return
     scratch = _scratch(inputs)
     try:
-        started = Indexing(inputs.provider, inputs, scratch)
+        started = Indexing(inputs.provider, inputs, scratch, asked)
         try:
             yield started
         finally:
@@ -153,13 +157,47 @@ def read_documents(
         rows = _with_sites(spark, state, files, facts_version, shard)
         read = rows.mapInArrow(shard.reader(), spark_schema(DOCUMENTS))
         frames.append(read if shard.is_last else read.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY))
+    others = pa.Table.from_batches([_others(files, started)])
+    frames.append(spark.createDataFrame(others, spark_schema(DOCUMENTS)))
+    return reduce(lambda one, other: one.unionByName(other), frames)
+
+
+def read_documents_here(files: pa.Table, facts: KnownFacts, started: Indexing) -> pa.Table:
+    """The same for few files, read in this process."""
+    batches: list[pa.RecordBatch] = []
+    for shard in started.shards():
+        said = shard.rows()
+        asked = files.filter(pc.is_in(files["path"], said["path"].combine_chunks()))
+        contents = {each for each in asked["content_id"].to_pylist() if each}
+        sites = _sites(facts.rows(contents, ["line_starts", *SITE_FIELDS]))
+        rows = of_files(asked, sites, "size")
+        place_of = {path: place for place, path in enumerate(said["path"].to_pylist())}
+        of_row = said.take(pa.array([place_of[path] for path in rows["path"].to_pylist()], pa.int64()))
+        for name in said.column_names[1:]:
+            rows = rows.append_column(name, of_row[name])
+        batches += shard.reader()(rows.combine_chunks().to_batches())
+    return pa.Table.from_batches([*batches, _others(files, started)], DOCUMENTS.schema())
+
+
+def _sites(contents: pa.Table) -> pa.Table:
+    """The sites of decoded contents, each field as a list of its own."""
+    decoded = contents.filter(pc.is_valid(contents["line_starts"])).combine_chunks()
+    columns = {name: decoded[name] for name in ("content_id", "line_starts")}
+    for dataset, names in SITE_FIELDS.items():
+        lists = decoded[dataset].combine_chunks()
+        for name in names:
+            columns[f"{dataset}_{name}"] = pa.ListArray.from_arrays(lists.offsets, lists.values.field(name))
+    return pa.table(columns)
+
+
+def _others(files: pa.Table, started: Indexing) -> pa.RecordBatch:
+    """Rows for files that have no document, and for what an index knows of other packages."""
     ids = dict(zip(files["path"].to_pylist(), files["file_id"].to_pylist(), strict=True))
     name = started.provider.name
-    others = [DocumentRow(ids[each.path], each.path, name, "failed", each.detail) for each in started.failed]
+    rows = [DocumentRow(ids[each.path], each.path, name, "failed", each.detail) for each in started.failed]
     if external := started.provider.external_symbols():
-        others.append(about_other_packages(external, name))
-    frames.append(spark.createDataFrame(pa.Table.from_batches([as_batch(others)]), spark_schema(DOCUMENTS)))
-    return reduce(lambda one, other: one.unionByName(other), frames)
+        rows.append(about_other_packages(external, name))
+    return as_batch(rows)
 
 
 def _with_sites(spark: SparkSession, state: State, files: pa.Table, facts_version: int, shard: Shard) -> DataFrame:

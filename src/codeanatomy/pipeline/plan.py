@@ -2,14 +2,15 @@
 
 A file's rows are a pure function of its facts, the answers to its questions, its semantic document, and the rules and
 settings. The snapshot names the contents; fingerprints name everything else. Equal snapshot and equal fingerprints
-therefore mean equal rows, and only then is a build a no-op. A missing fingerprint is an unequal one.
+therefore mean equal rows, and only then is a build a no-op. A missing fingerprint is an unequal one. What an edited
+rule alters is its own output and what is made from that; whatever else changes alters everything.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from codeanatomy.catalogue.tables import STORED_TABLES
@@ -21,7 +22,7 @@ from codeanatomy.pipeline.request import BuildRequest, Mode
 from codeanatomy.repo.modules import NAMING_REVISION
 from codeanatomy.repo.snapshot import Snapshot
 from codeanatomy.resolve import RESOLVER_REVISION
-from codeanatomy.rules.compiler import CompiledRule, rules_fingerprint
+from codeanatomy.rules.compiler import CompiledRule
 from codeanatomy.store.builds import Build
 
 
@@ -34,11 +35,26 @@ def as_built(request: BuildRequest, last: Build) -> BuildRequest:
 
 
 @dataclass(frozen=True)
+class Invalidation:
+    """Something other than a file that changed, and the tables that are computed anew for it."""
+
+    kind: str
+    name: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What a build will do, and why."""
+    """What a build will do, as far as can be told without looking at files, and why."""
 
     mode: Mode
     reasons: tuple[str, ...]
+    invalidations: tuple[Invalidation, ...] = ()
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """Tables that are computed anew for every file."""
+        return frozenset(table for each in self.invalidations for table in each.tables)
 
 
 def fingerprints(
@@ -52,24 +68,56 @@ def fingerprints(
     return {
         "extractor": EXTRACTOR_VERSION,
         "resolver": str(RESOLVER_REVISION),
-        "rules": rules_fingerprint(rules),
         "settings": settings.fingerprint(),
         "schema": _hash([(d.name, str(d.schema())) for d in STORED_TABLES]),
         "index": f"{provider.fingerprint} {INDEX_REVISION}" if provider else "none",
         "modules": _hash([NAMING_REVISION, repo_id, *roots]),
+        **{f"{_RULE}{each.rule.name}": f"{each.rule.output.name} {each.identity}" for each in rules},
     }
 
 
-def plan_build(last: Build | None, snapshot: Snapshot, current: Mapping[str, str], *, full: bool) -> Plan:
+def plan_build(
+    last: Build | None,
+    snapshot: Snapshot,
+    current: Mapping[str, str],
+    rules: Sequence[CompiledRule],
+    *,
+    full: bool,
+) -> Plan:
     """Compare with the last build; every reason to rebuild is named."""
     if last is None:
         return Plan(Mode.FULL, ("first build",))
-    reasons = ["full build asked for"] if full else []
-    if last.snapshot_id != snapshot.snapshot_id:
-        reasons.append("files changed")
-    reasons += [f"{name} changed" for name in current if last.fingerprints.get(name) != current[name]]
-    return Plan(Mode.FULL if reasons else Mode.NOOP, tuple(reasons))
+    before = last.fingerprints
+    everything = tuple(table.name for table in STORED_TABLES)
+    changed = [name for name in current if not name.startswith(_RULE) and before.get(name) != current[name]]
+    known = any(name.startswith(_RULE) for name in before)
+    invalidations = [Invalidation(_KINDS.get(name, "settings"), name, everything) for name in changed]
+    if full or invalidations or not known:
+        reasons = [*(["full build asked for"] if full else []), *(f"{name} changed" for name in changed)]
+        return Plan(Mode.FULL, tuple(reasons) or ("rules are not known",), tuple(invalidations))
+    reasons = ["files changed"] if last.snapshot_id != snapshot.snapshot_id else []
+    for name in sorted(name for name in current.keys() | before.keys() if name.startswith(_RULE)):
+        if before.get(name) == current.get(name):
+            continue
+        outputs = {value.split(" ")[0] for value in (before.get(name), current.get(name)) if value}
+        if tables := _made_from(outputs, rules):
+            rule = name.removeprefix(_RULE)
+            invalidations.append(Invalidation("rule", rule, tables))
+            reasons.append(f"rule {rule} changed")
+    return Plan(Mode.INCREMENTAL if reasons else Mode.NOOP, tuple(reasons), tuple(invalidations))
+
+
+def _made_from(outputs: set[str], rules: Sequence[CompiledRule]) -> tuple[str, ...]:
+    """The stored tables among these datasets and all that is made from them by `rules`."""
+    reached = outputs & {each.rule.output.name for each in rules} | outputs & {table.name for table in STORED_TABLES}
+    while more := {each.rule.output.name for each in rules if reached & set(each.inputs)} - reached:
+        reached |= more
+    return tuple(table.name for table in STORED_TABLES if table.name in reached)
 
 
 def _hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]
+
+
+_RULE = "rule "
+_KINDS = {"extractor": "extractor", "resolver": "resolver", "index": "indexer"}

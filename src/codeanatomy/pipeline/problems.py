@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pyarrow.compute as pc
 
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.impact.snapshots import SnapshotChanges
+from codeanatomy.pipeline.facts import KnownFacts
 from codeanatomy.pipeline.inputs import BuildInputs
+from codeanatomy.pipeline.reindexing import Documents
 from codeanatomy.pipeline.request import Problem
+from codeanatomy.repo.snapshot import ScannedFile
+from codeanatomy.store.builds import Build
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import open_arrow
 
@@ -28,17 +36,49 @@ def find_problems(
     errors = dict(zip(flawed["content_id"].to_pylist(), flawed["parse_errors"].to_pylist(), strict=True))
     problems = []
     for file in inputs.snapshot.files:
-        if file.status != "ok":
-            problems.append(Problem(file.path, file.status, file.detail))
-        elif found := errors.get(file.content_id):
-            first = min(found, key=lambda error: (error["bstart"], error["bend"], error["message"]))
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            problems.append(
-                Problem(file.path, _REASONS[first["source"]], f"line {first['line_start']}: {first['message']}{more}")
-            )
+        if problem := _problem(file, errors.get(file.content_id, ())):
+            problems.append(problem)
         elif file.path in without_document:
             problems.append(Problem(file.path, NOT_INDEXED, without_document[file.path]))
     return tuple(problems)
+
+
+def update_problems(
+    last: Build, inputs: BuildInputs, changes: SnapshotChanges, facts: KnownFacts, documents: Documents | None
+) -> tuple[Problem, ...]:
+    """The same for an update: files that did not change have the problems they had."""
+    changed = {*changes.rebuilt(), *changes.gone()}
+    said = documents.rows.select(["path", "status", "detail"]).to_pylist() if documents else []
+    changed |= {row["path"] for row in said}
+    failed = {row["path"]: row["detail"] for row in said if row["status"] == "failed"}
+    before = [Problem(**each) for each in last.figures["problems"]]
+    unchanged_failures = {  # rebuilt, and failed for the same reason again
+        each.path: each.detail
+        for each in before
+        if documents is not None and each.reason == NOT_INDEXED and each.path not in {row["path"] for row in said}
+    }
+    kept = {each.path: each for each in before if each.path not in changed}
+    files = [file for file in inputs.snapshot.files if file.path in changed]
+    errors = facts.by_content({file.content_id for file in files if file.content_id}, ["parse_errors"])
+    for file in files:
+        found = errors[file.content_id]["parse_errors"] if file.content_id in errors else ()
+        if problem := _problem(file, found):
+            kept[file.path] = problem
+        elif file.path in failed:
+            kept[file.path] = Problem(file.path, NOT_INDEXED, failed[file.path])
+        elif file.path in unchanged_failures:
+            kept[file.path] = Problem(file.path, NOT_INDEXED, unchanged_failures[file.path])
+    return tuple(kept[file.path] for file in inputs.snapshot.files if file.path in kept)
+
+
+def _problem(file: ScannedFile, errors: Sequence[Mapping[str, Any]]) -> Problem | None:
+    if file.status != "ok":
+        return Problem(file.path, file.status, file.detail)
+    if not errors:
+        return None
+    first = min(errors, key=lambda error: (error["bstart"], error["bend"], error["message"]))
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return Problem(file.path, _REASONS[first["source"]], f"line {first['line_start']}: {first['message']}{more}")
 
 
 def _not_indexed(state: State, documents_version: int) -> dict[str, str]:

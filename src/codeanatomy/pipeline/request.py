@@ -16,8 +16,21 @@ class Mode(StrEnum):
 
     FULL = "full"
     """Everything is computed from facts; contents already extracted are not parsed again."""
+    INCREMENTAL = "incremental"
+    """Only what the changes since the last build can alter is computed."""
     NOOP = "noop"
     """Nothing that can alter a row changed since the last build; nothing is written."""
+
+
+class Strategy(StrEnum):
+    """How the files that a change reaches are found. The rows are the same; how many files are rebuilt is not."""
+
+    HYBRID = "hybrid"
+    """Files with an answer, or a semantic document, that came out otherwise."""
+    SYMBOL_CLOSURE = "symbol_closure"
+    """Files with an answer that came out otherwise; only for builds without an index, which sees more."""
+    IMPORT_CLOSURE = "import_closure"
+    """Files that look, through whatever others, at a module that changed."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +40,8 @@ class BuildRequest:
     repo: str | Path = "."
     state: str | None = None
     full: bool = False
+    strategy: str = Strategy.HYBRID
+    max_impact_depth: int | None = None
     repo_id: str = ""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -67,6 +82,7 @@ class BuildResult:
     build_id: str
     parent_build_id: str | None
     mode: Mode
+    strategy: str | None
     repo: str
     git_commit: str | None
     snapshot_id: str
@@ -77,6 +93,7 @@ class BuildResult:
     peak_memory_mb: int
     index: Mapping[str, Any] | None = None
     problems: tuple[Problem, ...] = ()
+    reasons: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The build as the interface describes it."""
@@ -84,7 +101,7 @@ class BuildResult:
             "build_id": self.build_id,
             "parent_build_id": self.parent_build_id,
             "mode": str(self.mode),
-            "strategy": None,
+            "strategy": self.strategy,
             "repo": self.repo,
             "git_commit": self.git_commit,
             "snapshot_id": self.snapshot_id,
@@ -94,5 +111,6 @@ class BuildResult:
             "seconds": round(self.seconds, 3),
             "peak_memory_mb": self.peak_memory_mb,
             "index": dict(self.index) if self.index else None,
+            "reasons": list(self.reasons),
             "problems": [{"path": p.path, "reason": p.reason, "detail": p.detail} for p in self.problems],
         }

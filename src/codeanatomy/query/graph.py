@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
 from codeanatomy.query.sql import answer
 from codeanatomy.store.builds import Build, current_build, find_build
+from codeanatomy.store.bundles import read_bundle_rows
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state
 from codeanatomy.store.tables import data_files, open_arrow, read_table
@@ -20,8 +22,10 @@ from codeanatomy.store.tables import data_files, open_arrow, read_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from codeanatomy.query.history import BuildDiff
     from codeanatomy.query.lookup import Answer
 
+_OF_RUN = {dataset.name: dataset for dataset in RUN_DATASETS}
 _STORED = {table.name: table for table in (FACTS, DOCUMENTS, *STORED_TABLES)}
 
 
@@ -57,6 +61,12 @@ class Graph:
         """Where `name` is defined."""
         return self._look_up("definition", name)
 
+    def diff(self, before: str) -> BuildDiff:
+        """What changed in the graph since the build whose id starts with `before`."""
+        from codeanatomy.query.history import compare_builds  # noqa: PLC0415 - for this question alone
+
+        return compare_builds(self.state, find_build(self.state, before), self.build)
+
     def _look_up(self, question: str, name: str) -> Answer:
         from codeanatomy.query.lookup import look_up  # noqa: PLC0415 - it is made of graphs
 
@@ -71,6 +81,8 @@ class Graph:
         }
 
     def _open_table(self, name: str) -> ds.Dataset | Sequence[str]:
+        if name in _OF_RUN:
+            return ds.dataset(read_bundle_rows(self.state, self.build.build_id, _OF_RUN[name]))
         if name not in self.build.tables:  # a build without an index has no documents
             return ds.dataset(_STORED[name].schema().empty_table())
         version = self.build.tables[name].version

@@ -7,7 +7,6 @@ graph gives the same bytes (of Parquet; DuckDB gives every file a random identif
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,8 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from codeanatomy.catalogue.columns import Dataset
-from codeanatomy.errors import InputError, MachineError
+from codeanatomy.errors import InputError
+from codeanatomy.query.directory import whole_directory
 from codeanatomy.query.graph import Graph
 from codeanatomy.query.scip import write_scip
 from codeanatomy.query.views import PUBLIC
@@ -57,28 +57,15 @@ def publish(
     if tables and form == "scip":
         raise InputError("a SCIP index is one whole: --table goes with --format parquet or duckdb")
     chosen = [_public(name) for name in tables or DEFAULT_TABLES]
-    target = Path(out).absolute()
-    ours = (target / MANIFEST).is_file() and not target.is_symlink()
-    if target.exists() and not ours and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{out} exists and is not an earlier publication: choose another --out or empty it")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
-            place = Path(scratch) / "whole"
-            place.mkdir()
-            if form == "scip":
-                on_table("scip")
-                rows = {"documents": write_scip(graph, place / SCIP_FILE)}
-            else:
-                write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[form]
-                rows = write(place, [(d, _rows_of(graph, d, canonical=canonical)) for d in chosen], on_table)
-            published = Published(graph.build.build_id, form, rows)
-            (place / MANIFEST).write_text(json.dumps(published.as_json(), indent=1) + "\n", encoding="utf-8")
-            if target.exists():
-                target.rename(Path(scratch) / "before")
-            place.rename(target)
-    except (OSError, duckdb.IOException) as error:
-        raise MachineError(f"cannot publish to {out}: {error}") from error
+    with whole_directory(out, MANIFEST) as place:
+        if form == "scip":
+            on_table("scip")
+            rows = {"documents": write_scip(graph, place / SCIP_FILE)}
+        else:
+            write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[form]
+            rows = write(place, [(d, _rows_of(graph, d, canonical=canonical)) for d in chosen], on_table)
+        published = Published(graph.build.build_id, form, rows)
+        (place / MANIFEST).write_text(json.dumps(published.as_json(), indent=1) + "\n", encoding="utf-8")
     return published
 
 

@@ -37,6 +37,13 @@ OpenTable = Callable[[str], ds.Dataset | Sequence[str]]
 """Gives a stored table by name: its data files if they are on this machine, else a dataset."""
 
 
+def connect() -> duckdb.DuckDBPyConnection:
+    """A connection that holds nothing yet and installs nothing by itself."""
+    # What does not fit into memory would by default be spilled to the current directory.
+    spill = {"temp_directory": str(cache_directory() / "spill")}
+    return duckdb.connect(":memory:", config=_LOCKED | spill)
+
+
 def answer(query: str, open_table: OpenTable, extractor: str, rows_per_batch: int = 100_000) -> pa.RecordBatchReader:
     """Answer one SELECT, batch by batch."""
     return _Session(open_table, extractor).read(query, rows_per_batch)
@@ -48,9 +55,7 @@ class _Session:
     def __init__(self, open_table: OpenTable, extractor: str) -> None:
         self._open_table = open_table
         self._extractor = extractor
-        # What does not fit into memory would by default be spilled to the current directory.
-        spill = {"temp_directory": str(cache_directory() / "spill")}
-        self._connection = duckdb.connect(":memory:", config=_LOCKED | spill)
+        self._connection = connect()
         self._offered: set[str] = set()
         self._files: list[str] = []
 
@@ -65,7 +70,7 @@ class _Session:
                 if name not in PUBLIC:
                     raise InputError(f"sql: no dataset is called {name!r}; there are {', '.join(sorted(PUBLIC))}")
                 self._offer(name)
-            self._connection.execute(f"SET allowed_paths = {_list(self._files)}")
+            self._connection.execute(f"SET allowed_paths = {list_of(self._files)}")
             self._connection.execute("SET enable_external_access = false")
             self._connection.execute("SET lock_configuration = true")
             answer = self._connection.sql(query).to_arrow_reader(rows_per_batch)
@@ -97,11 +102,11 @@ class _Session:
         else:
             self._files += table
             columns = ", ".join(f'"{column}"' for column in dataset.names())
-            rows = f"read_parquet({_list(table)}, hive_partitioning = false)"
+            rows = f"read_parquet({list_of(table)}, hive_partitioning = false)"
             self._connection.execute(f'CREATE VIEW "{dataset.name}" AS SELECT {columns} FROM {rows}')  # noqa: S608
 
 
-def _list(texts: Sequence[str]) -> str:
+def list_of(texts: Sequence[str]) -> str:
     """A list of strings in DuckDB's SQL."""
     return exp.convert(list(texts)).sql(dialect="duckdb")
 

@@ -1,8 +1,8 @@
 """What a build offers to SQL: every public dataset, as DuckDB views over the pinned tables.
 
-A view is one of five things, all made from the catalogue: a stored table; a fact dataset, unnested from `facts` and
-joined to the files that have the content; a document dataset, unnested from `documents`; a rule that is computed when
-read, in DuckDB's dialect; `cpg_props`.
+A view is one of six things, all made from the catalogue: a stored table; a file of the build's run bundle; a fact
+dataset, unnested from `facts` and joined to the files that have the content; a document dataset, unnested from
+`documents`; a rule that is computed when read, in DuckDB's dialect; `cpg_props`.
 Views are created when a query names them, so that a question pays only for what it reads.
 """
 
@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from codeanatomy.catalogue.columns import Column, Dataset, real, text
 from codeanatomy.catalogue.facts import FACT_DATASETS
+from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import (
     CPG_EDGES,
     CPG_NODES,
@@ -47,7 +48,7 @@ CPG_PROPS = Dataset(
 )
 
 PUBLIC: Mapping[str, Dataset] = {
-    d.name: d for d in (*STORED_TABLES, *VIEWS, CPG_PROPS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS)
+    d.name: d for d in (*STORED_TABLES, *VIEWS, CPG_PROPS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS, *RUN_DATASETS)
 }
 """Every dataset a query may name."""
 
@@ -78,7 +79,7 @@ def view_of(name: str, extractor: str) -> View:
         if name == nested.name:
             return View(nested, None, ())
     dataset = PUBLIC[name]
-    if dataset in STORED_TABLES:
+    if dataset in STORED_TABLES or dataset in RUN_DATASETS:
         return View(dataset, None, ())
     if dataset is CPG_PROPS:
         return View(dataset, _properties(), (CPG_NODES.name, CPG_EDGES.name))

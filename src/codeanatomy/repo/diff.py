@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 
@@ -16,15 +16,24 @@ class FileChanges:
     renamed: Mapping[str, str]
 
 
-def diff_files(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> FileChanges:
-    """Compare two maps of path to content; a content gone from one path and new at another is a rename."""
+def diff_files(
+    before: Mapping[str, str | None], after: Mapping[str, str | None], unread: Collection[str] = ()
+) -> FileChanges:
+    """Compare two maps of path to content; a content gone from one path and new at another is a rename.
+
+    Of a file that was not read, `unread` has what stands for its content: nobody knows whether two are the same.
+    """
     gone = sorted(before.keys() - after.keys())
     came = sorted(after.keys() - before.keys())
     sources: dict[str, list[str]] = {}
     for path in gone:
         if content := before[path]:
             sources.setdefault(content, []).append(path)
-    renamed = {path: sources[content].pop(0) for path in came if (content := after[path]) and sources.get(content)}
+    renamed = {
+        path: sources[content].pop(0)
+        for path in came
+        if (content := after[path]) and content not in unread and sources.get(content)
+    }
     moved = set(renamed.values())
     return FileChanges(
         added=tuple(path for path in came if path not in renamed),

@@ -98,7 +98,12 @@ def _lists(trails: Sequence[Trail], kind: pa.DataType) -> pa.Array:
     """Sets of names as sorted lists; the same few occur over and over."""
     numbers: dict[Trail, int] = {}
     indices = [numbers.setdefault(trail, len(numbers)) for trail in trails]
-    return pa.array([sorted(trail) for trail in numbers], kind).take(pa.array(indices, pa.int32()))
+    return pa.array([_sorted(trail) for trail in numbers], kind).take(pa.array(indices, pa.int32()))
+
+
+def _sorted(trail: Trail) -> list[str]:
+    """The entries of a trail; that a module exists is no more than what is in it."""
+    return sorted(entry for entry in trail if not (entry.startswith("?") and entry[1:] in trail))
 
 
 def _solved(resolver: Resolver, index: Index, file: ModuleFile, question: str) -> Solved:

@@ -1,12 +1,12 @@
 """What the files of a snapshot hold, by module and by name, in the form questions are answered from.
 
-Built from the scan and from two columns of the facts. A file's part is decoded when it is first looked into, so that an
-index costs what is read of it.
+Built from the scan and from two columns of the facts. A file's part is fetched and decoded when it is first looked
+into, so that an index costs what is read of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -76,19 +76,43 @@ class FileNames:
     exports: list[tuple[str, str | None, str | None]] = field(default_factory=list)
 
 
-class Index:
-    """The modules of a snapshot and what their files hold."""
+Contents = Callable[[str], FileNames | None]
+"""What a content holds, by its id; nothing if there are no facts of it."""
 
-    def __init__(self, files: pa.Table, facts: pa.Table, documents: pa.Table | None = None) -> None:
-        """What is read: the files as modules, what their contents hold, and the symbols that indexers define.
 
-        `files` has the columns of `ModuleFile`; `facts` has `content_id`, `sym_values` and `all_names`; `documents`
-        has `file_id` and `scip_symbol_information`.
-        """
-        self.symbols = _defined(documents) if documents is not None else {}
+class ContentNames:
+    """What contents hold, decoded from the columns `CONTENT_COLUMNS` of their facts when first asked for."""
+
+    def __init__(self, facts: pa.Table) -> None:
         self._row_of = {content: row for row, content in enumerate(facts["content_id"].to_pylist())}
         self._values = _Lists(facts["sym_values"], _SLOT_FIELDS)
         self._exports = _Lists(facts["all_names"], _EXPORT_FIELDS)
+
+    def __call__(self, content_id: str) -> FileNames | None:
+        """What one of them holds."""
+        row = self._row_of.get(content_id)
+        if row is None:
+            return None
+        held = FileNames()
+        for value in self._values.rows(row):
+            _add(held, *value)
+        held.exports += self._exports.rows(row)
+        return held
+
+
+CONTENT_COLUMNS: Final = ("content_id", "sym_values", "all_names")
+
+
+class Index:
+    """The modules of a snapshot and what their files hold."""
+
+    def __init__(self, files: pa.Table, contents: Contents, documents: pa.Table | None = None) -> None:
+        """What is read: the files as modules, what their contents hold, and the symbols that indexers define.
+
+        `files` has the columns of `ModuleFile`; `documents` has `file_id` and `scip_symbol_information`.
+        """
+        self.symbols = _defined(documents) if documents is not None else {}
+        self._contents = contents
         self._names: dict[str | None, FileNames] = {None: FileNames()}
         self.files: dict[str, ModuleFile] = {}
         self.modules: dict[str, tuple[ModuleFile, ...]] = {}
@@ -118,18 +142,10 @@ class Index:
 
     def names(self, file: ModuleFile) -> FileNames:
         """What a file holds; nothing, if it could not be read."""
-        content = file.content_id if file.content_id in self._row_of else None
-        known = self._names.get(content)
-        if known is None and content is not None:
-            known = self._names[content] = self._decode(self._row_of[content])
+        known = self._names.get(file.content_id)
+        if known is None and file.content_id is not None:
+            known = self._names[file.content_id] = self._contents(file.content_id) or FileNames()
         return known or FileNames()
-
-    def _decode(self, row: int) -> FileNames:
-        held = FileNames()
-        for value in self._values.rows(row):
-            _add(held, *value)
-        held.exports += self._exports.rows(row)
-        return held
 
 
 def _defined(documents: pa.Table) -> dict[str, tuple[SymbolPlace, ...]]:

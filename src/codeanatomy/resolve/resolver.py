@@ -1,7 +1,8 @@
 """Evaluate questions over an index: follow imports, star imports, class hierarchies and what names hold.
 
 Every evaluation returns what was found and its **trail**: the names of the modules that were looked at, present or
-absent. Whatever happens outside the trail cannot change the answer.
+absent, with a `?` before those of which only that mattered. Whatever happens outside the trail cannot change the
+answer.
 
 Evaluation is a search that may come back to where it is (`from a import x` in `b`, `from b import x` in `a`). A search
 that does finds nothing there; what depended on it is remembered only until the question at the top is answered, because
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice, product
+from operator import itemgetter
 from typing import Any, Final
 
 from codeanatomy.index import symbols
@@ -106,7 +108,7 @@ class Resolver:
     def setter(self, function: Function) -> str | None:
         """The key of the function that writes the property `function`."""
         for names in self._file_names(function.file_id).classes.values():
-            for name, slot in names.setters.items():
+            for name, slot in sorted(names.setters.items(), key=itemgetter(0)):
                 if name in names.members and names.members[name].alternatives == (f"p:{function.key}",):
                     return slot.alternatives[0][2:]
         return None
@@ -197,14 +199,14 @@ class Resolver:
         """An imported module, by its absolute name."""
         index = self.index
         top = name.partition(".")[0]
-        trail = frozenset((name, top))
+        trail = frozenset((_whether(name), _whether(top)))
         if index.is_module(name):
             return {Module(name): How.IMPORT}, trail
         folder = file.package()
-        if folder and not index.is_module(top) and folder not in index.modules:
+        if folder and not index.is_module(top):
             beside = f"{folder}.{name}"  # a script finds the modules beside it
-            trail |= {beside}
-            if index.is_module(beside):
+            trail |= {_whether(folder), _whether(beside)}
+            if folder not in index.modules and index.is_module(beside):
                 return {Module(beside): How.IMPORT}, trail
         if top in index.modules:
             return {Absent(name): How.IMPORT}, trail
@@ -218,7 +220,7 @@ class Resolver:
             if isinstance(value, Module) and value.name == file.module and len(self.index.modules[value.name]) == 1:
                 # A package that imports its own submodule: the attribute is what this import makes.
                 inside = f"{value.name}.{name}"
-                trail |= {inside}
+                trail |= {_whether(inside)}
                 if self.index.is_module(inside):
                     result[Module(inside)] = How.IMPORT
                     continue
@@ -234,7 +236,7 @@ class Resolver:
             return found, trail
         if file.is_init:
             inside = f"{file.module}.{name}"
-            trail |= {inside}
+            trail |= {_whether(inside)}
             if self.index.is_module(inside):
                 return {Module(inside): How.IMPORT}, trail
         if name in MODULE_MEMBERS:
@@ -390,7 +392,7 @@ class Resolver:
             if result:
                 return result, trail
         inside = f"{module}.{name}"
-        trail |= {inside}
+        trail |= {_whether(inside)}
         if self.index.is_module(inside):
             return {Module(inside): How.IMPORT}, trail
         for file in files:
@@ -405,8 +407,10 @@ class Resolver:
     def _module_name(self, file: ModuleFile, name: str, *, submodules: bool) -> tuple[Found | None, Trail]:
         found, trail = self._name(file, name)
         inside = f"{file.module}.{name}"
-        if found is None and submodules and file.is_init and self.index.is_module(inside):
-            return {Module(inside): How.IMPORT}, trail | {inside}
+        if found is None and submodules and file.is_init:
+            trail |= {_whether(inside)}
+            if self.index.is_module(inside):
+                return {Module(inside): How.IMPORT}, trail
         return found, trail
 
     def _search_instance(self, of: Class, name: str) -> Result:
@@ -436,20 +440,23 @@ class Resolver:
             return {_unread(value): how for value, how in found.items()}, trail
         classes, looked_at = self._mro(of)
         trail |= looked_at
-        for meta in self._metaclasses(classes):
+        meta, looked_at = self._metaclass(classes)
+        trail |= looked_at
+        if meta is not None:
             found, looked_at = self._in_classes(meta, name, 0)
             trail |= looked_at
             if found is not None:
                 return found, trail
         return self._missing(of, classes, name, None), trail
 
-    def _metaclasses(self, classes: Sequence[Value]) -> list[Class]:
+    def _metaclass(self, classes: Sequence[Value]) -> tuple[Class | None, Trail]:
+        """The metaclass that the first of these classes to name one names."""
         for each in classes:
             names = self._class_names(each) if isinstance(each, Class) else None
             if names and names.metaclass and isinstance(each, Class):
-                found, _ = self._alternatives(self.index.files[each.file_id], names.metaclass.alternatives)
-                return [value for value in found if isinstance(value, Class)][:1]
-        return []
+                found, trail = self._alternatives(self.index.files[each.file_id], names.metaclass.alternatives)
+                return next((value for value in found if isinstance(value, Class)), None), trail
+        return None, _NO_TRAIL
 
     def _search_super(self, of: Class, name: str) -> Result:
         found, trail = self._in_classes(of, name, 1)
@@ -616,8 +623,10 @@ class Resolver:
         if isinstance(value, Generated):
             return self._yielded(value)
         if isinstance(value, Instance):
+            trail = _NO_TRAIL
             for name in ("__enter__", "__aenter__"):
-                found, trail = self._method_result(value, name)
+                found, looked_at = self._method_result(value, name)
+                trail |= looked_at
                 if found:
                     return {each: how | How.ASSIGNMENT for each, how in found.items()}, trail
             return EMPTY, trail
@@ -688,6 +697,11 @@ def _absolute(file: ModuleFile, token: str) -> str | None:
             return None
         package = package.rpartition(".")[0]
     return f"{package}.{module}".strip(".") or None
+
+
+def _whether(module: str) -> str:
+    """The mark a trail keeps of a module that was only asked for its existence."""
+    return f"?{module}"
 
 
 def _looks_like_class(name: str) -> bool:

@@ -44,6 +44,12 @@ class CompiledRule:
     identity: str
     tree: exp.Select
 
+    @property
+    def is_global(self) -> bool:
+        """Whether its rows belong to no file: they are made from what all files say."""
+        owner = next(select for select in self.tree.selects if select.alias_or_name == OWNER).unalias()
+        return isinstance(owner, exp.Literal)
+
     def lineage(self) -> dict[str, tuple[str, ...]]:
         """For each output column, the input columns (`dataset.column`) it is made from."""
         nodes = trace(None, self.tree, {}, dialect=DIALECT, scope=build_scope(self.tree))
@@ -95,11 +101,6 @@ def unmade(rules: Sequence[CompiledRule]) -> tuple[Dataset, ...]:
     return tuple(view for view in VIEWS if view.name in read - made)
 
 
-def rules_fingerprint(compiled: Sequence[CompiledRule]) -> str:
-    """One hash over every plan identity."""
-    return _hash(sorted((c.rule.name, c.identity) for c in compiled))
-
-
 def _compile(rule: Rule, schema: MappingSchema) -> CompiledRule:
     try:
         parsed = sqlglot.parse_one(rule.sql, dialect=DIALECT)
@@ -147,9 +148,8 @@ def _check_types(rule: Rule, tree: exp.Select) -> None:
 
 def _check_owner(compiled: CompiledRule) -> None:
     """A row's owner is an owner of its input, unchanged, or no file at all."""
-    select = next(s for s in compiled.tree.selects if s.alias_or_name == OWNER)
-    expression = select.unalias()
-    if isinstance(expression, exp.Literal) and expression.this == GLOBAL_OWNER:
+    expression = next(select for select in compiled.tree.selects if select.alias_or_name == OWNER).unalias()
+    if compiled.is_global and expression.this == GLOBAL_OWNER:
         return
     if not isinstance(expression, exp.Column) or expression.name != OWNER:
         raise RuleError(f"rule {compiled.rule.name}: {OWNER} must be an input's {OWNER} or '{GLOBAL_OWNER}'")

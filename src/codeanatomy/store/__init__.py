@@ -22,6 +22,7 @@ from codeanatomy.store.state import State, create_state, open_state, state_exist
 from codeanatomy.store.tables import (
     TablePin,
     WrittenTable,
+    append_collected,
     append_rows,
     data_files,
     open_arrow,
@@ -43,6 +44,7 @@ __all__ = [
     "StateLocation",
     "TablePin",
     "WrittenTable",
+    "append_collected",
     "append_rows",
     "bucket_count_for",
     "bucket_of",

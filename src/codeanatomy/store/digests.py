@@ -1,7 +1,8 @@
 """Set digests: what a set of rows is, in 128 bits, whatever their order, partitioning or file.
 
 Two tables with the same digest have the same columns and the same rows, as often. Digests add: those of the buckets
-sum up to the table's, and an append adds to what was there. The layout column takes no part.
+sum up to the table's, those of its owners to the bucket's, and an append adds to what was there. The layout column
+takes no part.
 
 Glossary
     lane   one of the two independent 64-bit sums of row hashes.
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -40,6 +42,11 @@ class SetDigest:
         sums = (mine + theirs for mine, theirs in zip(self._lanes(), other._lanes(), strict=True))
         return _from_lanes(self.rows + other.rows, sums)
 
+    def __sub__(self, other: SetDigest) -> SetDigest:
+        """The digest of what is left when the other multiset, which must be a part of this one, is taken out."""
+        sums = (mine - theirs for mine, theirs in zip(self._lanes(), other._lanes(), strict=True))
+        return _from_lanes(self.rows - other.rows, sums)
+
     def _lanes(self) -> tuple[int, int]:
         return int(self.hash[:16], 16), int(self.hash[16:], 16)
 
@@ -51,6 +58,13 @@ NO_ROWS = SetDigest(0, "0" * 32)
 def total(digests: Iterable[SetDigest]) -> SetDigest:
     """The digest of all the multisets together."""
     return reduce(SetDigest.__add__, digests, NO_ROWS)
+
+
+def digest_of_names(names: Iterable[str]) -> SetDigest:
+    """The digest of rows that a name stands for; computed here, not by Spark."""
+    hashes = [sha256(name.encode()).digest() for name in names]
+    lanes = (sum(int.from_bytes(each[start : start + 8]) for each in hashes) for start in (0, 8))
+    return _from_lanes(len(hashes), lanes)
 
 
 def hash_columns(dataset: Dataset) -> list[Column]:
@@ -84,6 +98,24 @@ def digest_sums() -> list[Column]:
 def digest_from(row: Row) -> SetDigest:
     """The digest in a row of `digest_sums`."""
     return _from_lanes(row[_ROWS], ((row[f"{lane}_high"] << 32) + row[f"{lane}_low"] for lane in _LANES))
+
+
+def digests_by(rows: pa.Table, key: str) -> dict[str, SetDigest]:
+    """The digest of the rows of each key; they carry their `hash_columns`."""
+    import numpy as np  # noqa: PLC0415
+
+    keys = rows[key].combine_chunks().dictionary_encode()
+    numbers = keys.indices.to_numpy(zero_copy_only=False)
+    counts = np.bincount(numbers, minlength=len(keys.dictionary))
+    sums = []
+    for lane in _LANES:
+        lane_sums = np.zeros(len(counts), np.uint64)
+        np.add.at(lane_sums, numbers, rows[lane].to_numpy().astype(np.uint64))  # modulo 2**64, as a lane is
+        sums.append(lane_sums.tolist())
+    return {
+        name: _from_lanes(count, lanes)
+        for name, count, *lanes in zip(keys.dictionary.to_pylist(), counts.tolist(), *sums, strict=True)
+    }
 
 
 def _from_lanes(rows: int, lanes: Iterable[int]) -> SetDigest:

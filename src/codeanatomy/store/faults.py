@@ -12,6 +12,7 @@ import signal
 BOUNDARIES = (
     "table.files_written",
     "table.committed",
+    "build.bundle_written",
     "build.before_publish",
     "build.published",
     "gc.builds_dropped",

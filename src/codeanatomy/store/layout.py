@@ -8,14 +8,24 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
+from codeanatomy.catalogue.columns import Dataset
+
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 BUCKET = "bucket"
-"""The layout column: part of every stored table, never of a dataset."""
+"""The layout column: part of every stored table whose rows have an owner, never of a dataset."""
+
+OWNER = "file_id"
+"""The column whose bucket a row is in, where it has one."""
 
 _FILES_PER_BUCKET = 64
 _MOST_BUCKETS = 256
+
+
+def layout_of(dataset: Dataset) -> list[str]:
+    """The layout columns of its table."""
+    return [BUCKET] if OWNER in dataset.names() else []
 
 
 def bucket_count_for(files: int) -> int:

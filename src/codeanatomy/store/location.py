@@ -5,7 +5,8 @@ Pure naming: nothing here reads or writes. Every uri the room uses comes from he
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -62,3 +63,8 @@ def locate_state(repo: str | Path, state: str | None, storage_options: Mapping[s
     if state is None and inside.is_symlink():
         raise InputError(f"{inside} is a link: if it is yours, name the place it leads to with --state")
     return StateLocation.at(state or inside, storage_options)
+
+
+def literal_paths(paths: Iterable[str]) -> list[str]:
+    """Paths as Spark must spell them, for it reads every path as a pattern."""
+    return [re.sub(r"([\\{}\[\]*?])", r"\\\1", path) for path in paths]

@@ -7,7 +7,7 @@ whole table and an append-only one keeps the rows of a run that died.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +17,7 @@ from pyarrow import fs as pafs
 
 from codeanatomy.errors import StateError
 from codeanatomy.store.builds import Build, drop_builds, list_builds
+from codeanatomy.store.cursors import list_cursors
 from codeanatomy.store.failures import writing
 from codeanatomy.store.faults import boundary
 from codeanatomy.store.lease import Lease
@@ -40,12 +41,13 @@ class GcReport:
 def collect_garbage(
     state: State, lease: Lease, *, keep: int = 10, older_than: timedelta | None = None, dry_run: bool = False
 ) -> GcReport:
-    """Keep the newest builds (and those younger than `older_than`); delete what only the others needed."""
+    """Keep the newest builds, those younger than `older_than` and those of cursors; delete what only others needed."""
     if lease.location != state.location:
         raise ValueError(f"the lease is for {lease.location.uri}, not {state.location.uri}")
     now = datetime.now(UTC)
     builds = list_builds(state)
-    kept = _kept(builds, keep, now - older_than if older_than is not None else now)
+    awaited = {cursor.build_id for cursor in list_cursors(state)}
+    kept = _kept(builds, keep, now - older_than if older_than is not None else now, awaited)
     kept_ids = {build.build_id for build in kept}
     dropped = tuple(build.build_id for build in builds if build.build_id not in kept_ids)
     with writing(state.location):
@@ -60,10 +62,10 @@ def collect_garbage(
     return GcReport(dropped, len(garbage), sum(file.size for file in garbage))
 
 
-def _kept(builds: Sequence[Build], keep: int, younger_than: datetime) -> list[Build]:
-    """The latest and the other `keep` newest, those younger, and those a kept rollback went back to."""
+def _kept(builds: Sequence[Build], keep: int, younger_than: datetime, awaited: Collection[str]) -> list[Build]:
+    """The latest and the other `keep` newest, those younger or awaited, and those a kept rollback went back to."""
     newest = {build.build_id for build in builds[-max(1, keep) :]}
-    kept = newest | {build.build_id for build in builds if build.created_at >= younger_than}
+    kept = newest | set(awaited) | {build.build_id for build in builds if build.created_at >= younger_than}
     kept |= {build.rolled_back_to for build in builds if build.build_id in kept and build.rolled_back_to}
     return [build for build in builds if build.build_id in kept]
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from codeanatomy.store.failures import writing
+from codeanatomy.store.location import literal_paths
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import literal_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -26,6 +26,9 @@ OWN_FILES = frozenset({"lease", ".gitignore"})
 BUILDS = "builds"
 """Name of the table that makes a directory a state."""
 
+CURSORS = "cursors"
+"""Name of the folder, beside that of the tables, in which consumers keep how far they came."""
+
 BUILDS_SCHEMA = pa.schema(
     [
         pa.field("sequence", pa.int64(), nullable=False),
@@ -96,8 +99,9 @@ def _claim_directory(directory: Path) -> None:
 def refuse_links(location: StateLocation) -> None:
     """A repository may ship a state whose parts are links to places that are not its own: never write through one."""
     if location.is_local:
-        tables = location.local_path / "tables"
-        for part in (*(location.local_path / name for name in OWN_FILES), tables, *sorted(tables.glob("*"))):
+        folders = (location.local_path / "tables", location.local_path / CURSORS)
+        inside = (part for folder in folders for part in sorted(folder.glob("*")))
+        for part in (*(location.local_path / name for name in OWN_FILES), *folders, *inside):
             if part.is_symlink():
                 raise StateError(f"{part} is a link, which no state of ours has: delete {location.uri} and build again")
 

@@ -4,61 +4,60 @@ Rows that have an owner are laid out in hash buckets of it, written by Spark and
 none (`facts`) only grows; its rows are nested and written where they are made (`parts`). What names such a row
 (`identity`) says all that is in it, so that alone is digested.
 
-A write puts new files beside the old ones under a name of its own, reads them back once for statistics and digests
-(so that a digest is of what is on disk), and makes them visible by one commit. What dies in between leaves files
-that no version names. Readers always name a version; only an append looks at the latest one.
+A write puts new files beside the old ones (`datafiles`) and makes them visible by one commit. What dies in between
+leaves files that no version names. Readers always name a version; only an append looks at the latest one.
 
 Glossary
     pin      a version of a table and the digests of its buckets; what a build remembers of a table.
-    cutoff   a full write that yields the rows already pinned commits nothing.
+    cutoff   a write that yields the rows already pinned commits nothing.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.transaction import AddAction, create_table_with_add_actions
 from pyarrow import fs as pafs
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import StateError
-from codeanatomy.store.digests import SetDigest, digest_from, digest_sums, hash_columns, total
+from codeanatomy.store.datafiles import (
+    DataFile,
+    collect_rows,
+    discard,
+    relaxed,
+    spread,
+    stored_schema,
+    write_buckets_here,
+    write_by_spark,
+    write_by_workers,
+    write_here,
+)
+from codeanatomy.store.digests import NO_ROWS, SetDigest, total
 from codeanatomy.store.failures import reading, writing
 from codeanatomy.store.faults import boundary
-from codeanatomy.store.layout import BUCKET, bucket_column, bucket_of
-from codeanatomy.store.location import StateLocation
-from codeanatomy.store.parts import Make, PartWriter
+from codeanatomy.store.layout import BUCKET, OWNER, bucket_of, layout_of
+from codeanatomy.store.location import StateLocation, literal_paths
+from codeanatomy.store.parts import Make, identity_digest
 from codeanatomy.store.state import LOG_SETTINGS, State
 
 if TYPE_CHECKING:
     from pyarrow import dataset as pads
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
-
-OWNER = "file_id"
-"""The column whose bucket a row is in, where it has one."""
 
 NO_RETRY = CommitProperties(max_commit_retries=0)
 """Commit the next version of what was read, or fail: a retry would put a write on top of rows it never saw."""
 
-_WRITE_OPTIONS = {
-    "compression": "zstd",
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    # The default local file system leaves a checksum file beside every data file.
-    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "fs.file.impl.disable.cache": "true",
-}
+COLLECTED_OWNERS = 64
+"""Rows of so many owners are collected and written from here."""
 
 
 @dataclass(frozen=True)
@@ -81,24 +80,14 @@ class TablePin:
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """What a write did: the pin to remember, and the files it added (none if nothing changed)."""
+    """What a write did: the pin to remember, the files it added (none if nothing changed), what each owner now has."""
 
     name: str
     pin: TablePin
     written: bool
     files: int
     bytes: int
-
-
-@dataclass(frozen=True)
-class _DataFile:
-    """A data file as it is on disk."""
-
-    path: str
-    size: int
-    modified: int
-    bucket: int
-    digest: SetDigest
+    owners: Mapping[str, SetDigest] = field(default_factory=dict)
 
 
 def write_table(
@@ -112,14 +101,14 @@ def write_table(
 ) -> WrittenTable:
     """Replace all rows by those of `frame`, unless they are those of `previous`."""
     with writing(state.location):
-        files = _write_files(_spread(frame, state, sort_by), dataset, state, identity)
-        buckets = _bucket_digests(files)
+        files = write_by_spark(spread(frame, state, sort_by), dataset, state, identity)
+        buckets, owners = _bucket_digests(files), _owner_digests(files)
         if previous is not None and previous.buckets == buckets and _is_whole(state, dataset.name, previous.version):
-            _discard(files, dataset, state.location)
-            return WrittenTable(dataset.name, previous, written=False, files=0, bytes=0)
+            discard(files, dataset, state.location)
+            return _unwritten(dataset, previous, owners)
         table = _existing(state.location, dataset.name)
         version = _commit(table, files, dataset, state.location, "overwrite")
-        return _written(dataset, TablePin(version, buckets), files)
+        return _written(dataset, TablePin(version, buckets), files, owners)
 
 
 def replace_rows(
@@ -129,34 +118,142 @@ def replace_rows(
     *,
     owners: Collection[str],
     base: TablePin,
+    before: Mapping[str, SetDigest],
     sort_by: Sequence[str] = (),
+    identity: Sequence[str] = (),
 ) -> WrittenTable:
     """Replace the rows of `owners`, and of nobody else, in the version that `base` pins.
 
-    By the list of owners, not by the rows there are: an owner that has none in `frame` loses those it had. Buckets of
-    other owners are not touched, and a bucket that comes out the same is not committed.
+    By the list of owners, not by the rows there are: an owner that has none in `frame` loses those it had. An owner
+    whose rows come out as they were (`before` has their digests) is left alone, and so is a bucket without another.
     """
+    with writing(state.location):
+        if len(owners) > COLLECTED_OWNERS:
+            files = _rewrite_by_spark(frame, dataset, state, owners, base, sort_by, identity)
+
+            def keep(buckets: Collection[int]) -> list[DataFile]:
+                discard((file for file in files if file.bucket not in buckets), dataset, state.location)
+                return [file for file in files if file.bucket in buckets]
+
+            after = {owner: digest for owner, digest in _owner_digests(files).items() if owner in owners}
+            return _replace(dataset, state, owners, base, before, after, keep)
+        rows, after = collect_rows(frame, dataset, owners, identity)
+        return replace_collected(
+            rows, dataset, state, owners=owners, base=base, before=before, after=after, sort_by=sort_by
+        )
+
+
+def replace_collected(
+    rows: pa.Table,
+    dataset: Dataset,
+    state: State,
+    *,
+    owners: Collection[str],
+    base: TablePin,
+    before: Mapping[str, SetDigest],
+    after: Mapping[str, SetDigest],
+    sort_by: Sequence[str] = (),
+) -> WrittenTable:
+    """The same for rows that are here already; `after` has the digests of each owner's."""
+
+    def write(buckets: Collection[int]) -> list[DataFile]:
+        return write_buckets_here(_merged(rows, dataset, state, owners, base, buckets, sort_by), dataset, state)
+
+    return _replace(dataset, state, owners, base, before, after, write)
+
+
+def write_collected(
+    rows: pa.Table,
+    dataset: Dataset,
+    state: State,
+    *,
+    owners: Mapping[str, SetDigest],
+    previous: TablePin | None = None,
+) -> WrittenTable:
+    """Replace all rows by `rows`, which are here already, unless they are those of `previous`."""
+    digests: dict[int, list[SetDigest]] = {}
+    for owner, digest in owners.items():
+        digests.setdefault(bucket_of(owner, state.buckets), []).append(digest)
+    buckets = {bucket: total(each) for bucket, each in sorted(digests.items())}
+    with writing(state.location):
+        if previous is not None and previous.buckets == buckets and _is_whole(state, dataset.name, previous.version):
+            return _unwritten(dataset, previous, owners)
+        of_row = pa.array([bucket_of(owner, state.buckets) for owner in rows[OWNER].to_pylist()], pa.int32())
+        by_bucket = {bucket: rows.filter(pc.equal(of_row, bucket)).sort_by(OWNER) for bucket in buckets}
+        files = write_buckets_here(by_bucket, dataset, state)
+        version = _commit(_existing(state.location, dataset.name), files, dataset, state.location, "overwrite")
+        return _written(dataset, TablePin(version, buckets), files, owners)
+
+
+def _replace(
+    dataset: Dataset,
+    state: State,
+    owners: Collection[str],
+    base: TablePin,
+    before: Mapping[str, SetDigest],
+    after: Mapping[str, SetDigest],
+    write: Callable[[Collection[int]], list[DataFile]],
+) -> WrittenTable:
+    """Commit the buckets that `write` makes anew, of which only those are asked for in which an owner changed."""
+    table = _existing(state.location, dataset.name)
+    if table is None:
+        raise StateError(f"the state at {state.location.uri} lost table {dataset.name}: delete it and build again")
+    if table.version() != base.version:  # a run died after its commit: what it wrote was never published
+        table.restore(base.version)
+    changes = {owner: (before.get(owner, NO_ROWS), after.get(owner, NO_ROWS)) for owner in owners}
+    digests = dict(base.buckets)
+    touched = set()
+    for owner, (old, new) in changes.items():
+        if old != new:
+            bucket = bucket_of(owner, state.buckets)
+            digests[bucket] = digests.get(bucket, NO_ROWS) - old + new
+            touched.add(bucket)
+    files = write(touched)
+    now = {owner: new for owner, (_, new) in changes.items()}
+    if not touched:
+        return _unwritten(dataset, replace(base, version=table.version()), now)
+    version = _commit(table, files, dataset, state.location, "overwrite", touched)
+    pin = TablePin(version, {bucket: digest for bucket, digest in digests.items() if digest.rows})
+    return _written(dataset, pin, files, now)
+
+
+def _rewrite_by_spark(
+    frame: DataFrame,
+    dataset: Dataset,
+    state: State,
+    owners: Collection[str],
+    base: TablePin,
+    sort_by: Sequence[str],
+    identity: Sequence[str],
+) -> list[DataFile]:
+    """The buckets of `owners` with their rows replaced, as files."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-    touched = {bucket_of(owner, state.buckets) for owner in owners}
-    with writing(state.location):
-        table = _existing(state.location, dataset.name)
-        if table is None:
-            raise StateError(f"the state at {state.location.uri} lost table {dataset.name}: delete it and build again")
-        if table.version() != base.version:  # a run died after its commit: what it wrote was never published
-            table.restore(base.version)
-        kept = _read_files(frame.sparkSession, state, dataset, base.version, owners)
-        rows = kept.where(~F.col(OWNER).isin(*owners)).unionByName(frame.where(F.col(OWNER).isin(*owners)))
-        files = _write_files(_spread(rows, state, sort_by), dataset, state)
-        after = _bucket_digests(files)
-        changed = {bucket for bucket in touched if after.get(bucket) != base.buckets.get(bucket)}
-        _discard((file for file in files if file.bucket not in changed), dataset, state.location)
-        if not changed:
-            return WrittenTable(dataset.name, replace(base, version=table.version()), written=False, files=0, bytes=0)
-        added = [file for file in files if file.bucket in changed]
-        version = _commit(table, added, dataset, state.location, "overwrite", changed)
-        others = {bucket: digest for bucket, digest in base.buckets.items() if bucket not in changed}
-        return _written(dataset, TablePin(version, others | _bucket_digests(added)), added)
+    kept = _read_files(frame.sparkSession, state, dataset, base.version, owners)
+    listed = F.broadcast(frame.sparkSession.createDataFrame(pa.table({OWNER: pa.array(owners, pa.string())})))
+    rows = kept.join(listed, OWNER, "left_anti").unionByName(frame.join(listed, OWNER, "left_semi"))
+    return write_by_spark(spread(rows, state, sort_by), dataset, state, identity)
+
+
+def _merged(
+    rows: pa.Table,
+    dataset: Dataset,
+    state: State,
+    owners: Collection[str],
+    base: TablePin,
+    buckets: Collection[int],
+    sort_by: Sequence[str],
+) -> dict[int, pa.Table]:
+    """Those buckets with the rows of `owners` replaced by `rows`."""
+    merged = {}
+    for bucket in sorted(buckets):
+        theirs = [owner for owner in owners if bucket_of(owner, state.buckets) == bucket]
+        listed = pa.array(theirs, pa.string())
+        kept = open_arrow(state, dataset, base.version, keys=theirs).to_table(filter=~pc.field(OWNER).isin(listed))
+        new = rows.filter(pc.is_in(rows[OWNER], listed))
+        whole = pa.concat_tables([kept, new])
+        merged[bucket] = whole.sort_by([(name, "ascending") for name in (OWNER, *sort_by)])
+    return merged
 
 
 def append_rows(
@@ -173,23 +270,33 @@ def append_rows(
     Without a base the table begins anew: it is not there yet, or it has other columns.
     """
     with writing(state.location):
-        files = _write_parts(frame, dataset, state, identity, make)
-        if base is not None and not files:
-            return WrittenTable(dataset.name, base, written=False, files=0, bytes=0)
-        table = _existing(state.location, dataset.name)
-        usable = table is not None and table.schema() == _stored_schema(dataset)
-        if (table.version() if table and usable else None) != (base.version if base else None):
-            raise StateError(f"another build wrote table {dataset.name} of {state.location.uri} meanwhile: run again")
-        version = _commit(table, files, dataset, state.location, "append" if usable else "overwrite")
-        buckets = dict(base.buckets) if base else {}
-        for bucket, digest in _bucket_digests(files).items():
-            buckets[bucket] = buckets[bucket] + digest if bucket in buckets else digest
-        return _written(dataset, TablePin(version, buckets), files)
+        files = write_by_workers(frame, dataset, state, identity, make)
+        return _append(files, dataset, state, base)
 
 
-def pin_latest(
-    spark: SparkSession, state: State, dataset: Dataset, *, known: TablePin | None, identity: Sequence[str]
-) -> TablePin | None:
+def append_collected(
+    rows: pa.Table, dataset: Dataset, state: State, *, base: TablePin | None, identity: Sequence[str]
+) -> WrittenTable:
+    """The same for rows that are here already."""
+    with writing(state.location):
+        return _append(write_here(rows, dataset, state, identity), dataset, state, base)
+
+
+def _append(files: Sequence[DataFile], dataset: Dataset, state: State, base: TablePin | None) -> WrittenTable:
+    if base is not None and not files:
+        return _unwritten(dataset, base)
+    table = _existing(state.location, dataset.name)
+    usable = table is not None and table.schema() == _stored_schema(dataset)
+    if (table.version() if table and usable else None) != (base.version if base else None):
+        raise StateError(f"another build wrote table {dataset.name} of {state.location.uri} meanwhile: run again")
+    version = _commit(table, files, dataset, state.location, "append" if usable else "overwrite")
+    buckets = dict(base.buckets) if base else {}
+    for bucket, digest in _bucket_digests(files).items():
+        buckets[bucket] = buckets.get(bucket, NO_ROWS) + digest
+    return _written(dataset, TablePin(version, buckets), files)
+
+
+def pin_latest(state: State, dataset: Dataset, *, known: TablePin | None, identity: Sequence[str]) -> TablePin | None:
     """The latest version of an append-only table, or None if it has other columns or is not there.
 
     It is read only if it has rows that `known` has not. It has when a run died after its append: those rows are
@@ -199,13 +306,13 @@ def pin_latest(
     if table is None or table.schema() != _stored_schema(dataset):
         return None
     version = table.version()
+    if known is not None and known.version == version:
+        return known
     files = data_files(state, dataset.name, version)
     if known is not None and files == data_files(state, dataset.name, known.version):
         return TablePin(version, known.buckets)
-    if not files:
-        return TablePin(version, {})
-    rows = spark.read.schema(_relaxed(dataset.schema())).parquet(*literal_paths(files))
-    return TablePin(version, _bucket_digests(_measure(rows, dataset, identity)))
+    rows = open_arrow(state, dataset, version).to_table(list(identity))
+    return TablePin(version, {0: identity_digest(rows, tuple(identity))} if rows.num_rows else {})
 
 
 def read_table(
@@ -230,7 +337,7 @@ def _read_files(
     from pyspark.errors import AnalysisException  # noqa: PLC0415
 
     files = data_files(state, dataset.name, version, keys=keys)
-    schema = _relaxed(dataset.schema())
+    schema = relaxed(dataset.schema())
     if not files:
         return spark.createDataFrame([], schema)
     try:
@@ -254,7 +361,7 @@ def open_arrow(state: State, dataset: Dataset, version: int, *, keys: Collection
         )
         stored = table.to_pyarrow_dataset(
             filesystem=filesystem,
-            schema=_stored_arrow_schema(dataset),
+            schema=stored_schema(dataset),
             file_pruning_predicate=_bucket_filter(state, keys),
         )
         return stored.replace_schema(dataset.schema())
@@ -277,104 +384,22 @@ def relative_files(table: DeltaTable) -> list[str]:
     return sorted(str(path) for path in table.get_add_actions().column("path").to_pylist())
 
 
-def _spread(frame: DataFrame, state: State, sort_by: Sequence[str]) -> DataFrame:
-    """The rows laid out for writing: those of one bucket together, those of one owner next to each other."""
-    bucketed = frame.select("*", bucket_column(OWNER, state.buckets)).repartition(BUCKET)
-    return bucketed.sortWithinPartitions(BUCKET, OWNER, *sort_by)
-
-
-def _write_files(frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str] = ()) -> list[_DataFile]:
-    """Write the rows, laid out as they are, under a basename of their own and measure the files that came out.
-
-    Where `identity` names what is in a row, that alone is digested.
-    """
-    schema = _stored_spark_schema(dataset)
-    if set(frame.columns) != set(schema.names):
-        raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(schema.names)}")
-    uri = state.location.table_uri(dataset.name)
-    basename = f"part-{secrets.token_hex(8)}"
-    (
-        frame.to(schema)
-        .write.mode("append")
-        .partitionBy(*_partition_by(dataset))
-        .options(**_WRITE_OPTIONS)
-        .option("mapreduce.output.basename", basename)
-        .parquet(uri)
-    )
-    boundary("table.files_written", dataset.name)
-    reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
-    written = reader.option("pathGlobFilter", f"{basename}*").parquet(*literal_paths([uri]))
-    return _measure(written, dataset, identity or dataset.names())
-
-
-def _write_parts(
-    frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str], make: Make
-) -> list[_DataFile]:
-    """Have the rows made and written by Spark's Python workers and measure the files they report."""
-    location = state.location
-    uri = location.table_uri(dataset.name)
-    writer = PartWriter(make, location.tables_uri, dataset.name, location.options(), dataset.schema())
-    names = [row["file"] for row in frame.mapInArrow(writer, "file string").collect()]
-    boundary("table.files_written", dataset.name)
-    if not names:
-        return []
-    reader = frame.sparkSession.read.schema(_relaxed(dataset.schema()))
-    return _measure(reader.parquet(*literal_paths(f"{uri}/{name}" for name in names)), dataset, identity)
-
-
-def _measure(frame: DataFrame, dataset: Dataset, digested: Sequence[str]) -> list[_DataFile]:
-    """Size and digest (of the columns named) of each file of `frame`, in one pass over it."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
-    owned = bool(_partition_by(dataset))
-    required = [column.name for column in dataset.columns if column.required]
-    rows = frame.select(
-        F.col(BUCKET) if owned else F.lit(0).alias(BUCKET),
-        F.col("_metadata.file_path").alias("path"),
-        F.col("_metadata.file_size").alias("size"),
-        F.unix_millis("_metadata.file_modification_time").alias("modified"),
-        reduce(or_, (F.col(name).isNull() for name in required), F.lit(False)).alias("has_gap"),
-        *hash_columns(replace(dataset, columns=tuple(dataset.column(name) for name in digested))),
-    )
-    measured = (
-        rows.groupBy(BUCKET, "path", "size", "modified")
-        .agg(
-            F.bool_or("has_gap").alias("has_gap"),
-            *digest_sums(),
-        )
-        .collect()
-    )
-    if any(row["has_gap"] for row in measured):
-        raise ValueError(f"{dataset.name}: null in one of the required columns {required}")
-    return [
-        _DataFile(
-            # The log names a file relative to its table: the folder of its bucket, if it has one, and its name.
-            path="/".join(row["path"].split("/")[-1 - owned :]),
-            size=row["size"],
-            modified=row["modified"],
-            bucket=row[BUCKET],
-            digest=digest_from(row),
-        )
-        for row in measured
-    ]
-
-
 def _commit(
     table: DeltaTable | None,
-    files: Iterable[_DataFile],
+    files: Iterable[DataFile],
     dataset: Dataset,
     location: StateLocation,
     mode: Literal["append", "overwrite"],
     only_buckets: Collection[int] | None = None,
 ) -> int:
     """Make the files visible in one commit; the version it made."""
-    actions = [_add_action(file, _partition_by(dataset)) for file in files]
+    actions = [_add_action(file, layout_of(dataset)) for file in files]
     if table is None:
         create_table_with_add_actions(
             location.table_uri(dataset.name),
             _stored_schema(dataset),
             actions,
-            partition_by=_partition_by(dataset),
+            partition_by=layout_of(dataset),
             configuration=LOG_SETTINGS,
             storage_options=location.options(),
         )
@@ -383,43 +408,51 @@ def _commit(
         list(actions),
         mode,
         _stored_schema(dataset),
-        _partition_by(dataset),
+        layout_of(dataset),
         partition_filters=[(BUCKET, "in", sorted(map(str, only_buckets)))] if only_buckets else None,
         commit_properties=NO_RETRY,
     )
     return table.version() + 1
 
 
-def _add_action(file: _DataFile, layout: Sequence[str]) -> AddAction:
+def _add_action(file: DataFile, layout: Sequence[str]) -> AddAction:
     # Row counts only: delta-rs takes a column without bounds for one whose bounds are null, and prunes its rows away.
-    stats = {"numRecords": file.digest.rows}
+    stats = {"numRecords": file.rows}
     values = {name: str(file.bucket) for name in layout}
     return AddAction(file.path, file.size, values, file.modified, True, json.dumps(stats))
 
 
-def _written(dataset: Dataset, pin: TablePin, files: Collection[_DataFile]) -> WrittenTable:
+def _written(
+    dataset: Dataset, pin: TablePin, files: Collection[DataFile], owners: Mapping[str, SetDigest] | None = None
+) -> WrittenTable:
     boundary("table.committed", dataset.name)
     size = sum(file.size for file in files)
-    return WrittenTable(dataset.name, pin, written=True, files=len(files), bytes=size)
+    return WrittenTable(dataset.name, pin, written=True, files=len(files), bytes=size, owners=owners or {})
 
 
-def _bucket_digests(files: Iterable[_DataFile]) -> dict[int, SetDigest]:
+def _unwritten(dataset: Dataset, pin: TablePin, owners: Mapping[str, SetDigest] | None = None) -> WrittenTable:
+    return WrittenTable(dataset.name, pin, written=False, files=0, bytes=0, owners=owners or {})
+
+
+def _bucket_digests(files: Iterable[DataFile]) -> dict[int, SetDigest]:
     by_bucket = sorted(files, key=lambda file: file.bucket)
     return {
         bucket: total(file.digest for file in group) for bucket, group in groupby(by_bucket, lambda file: file.bucket)
     }
 
 
+def _owner_digests(files: Iterable[DataFile]) -> dict[str, SetDigest]:
+    """What each owner has; its rows may be in several files of its bucket."""
+    digests: dict[str, SetDigest] = {}
+    for file in files:
+        for owner, digest in file.owners.items():
+            digests[owner] = digests.get(owner, NO_ROWS) + digest
+    return digests
+
+
 def _is_whole(state: State, name: str, version: int) -> bool:
     """Whether no file of a version was lost; on an object store, that is taken for granted."""
     return not state.location.is_local or all(Path(file).is_file() for file in data_files(state, name, version))
-
-
-def _discard(files: Iterable[_DataFile], dataset: Dataset, location: StateLocation) -> None:
-    """Delete files no version names; on an object store, garbage collection does."""
-    if location.is_local:
-        for file in files:
-            (Path(location.table_uri(dataset.name)) / file.path).unlink()
 
 
 def _existing(location: StateLocation, name: str) -> DeltaTable | None:
@@ -434,40 +467,5 @@ def _bucket_filter(state: State, keys: Collection[str] | None) -> list[tuple[str
     return [(BUCKET, "in", sorted({str(bucket_of(key, state.buckets)) for key in keys}))]
 
 
-def _partition_by(dataset: Dataset) -> list[str]:
-    return [BUCKET] if OWNER in dataset.names() else []
-
-
-def _stored_arrow_schema(dataset: Dataset) -> pa.Schema:
-    layout = (pa.field(name, pa.int32(), nullable=False) for name in _partition_by(dataset))
-    return pa.schema([*dataset.schema(), *layout])
-
-
 def _stored_schema(dataset: Dataset) -> Schema:
-    return Schema.from_arrow(_stored_arrow_schema(dataset))
-
-
-def _stored_spark_schema(dataset: Dataset) -> StructType:
-    return _relaxed(_stored_arrow_schema(dataset))
-
-
-def _relaxed(schema: pa.Schema) -> StructType:
-    """The schema for Spark, nullable at every depth: Spark does not check what a file promises."""
-    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
-    from pyspark.sql.types import StructType  # noqa: PLC0415
-
-    strict = from_arrow_schema(schema).jsonValue()
-    return StructType.fromJson(_nullable(strict))
-
-
-def _nullable(described: Any) -> Any:
-    """A type as Spark describes it in JSON, with every promise of a value taken back."""
-    if isinstance(described, dict):
-        promises = ("nullable", "containsNull", "valueContainsNull")
-        return {key: True if key in promises else _nullable(value) for key, value in described.items()}
-    return [_nullable(each) for each in described] if isinstance(described, list) else described
-
-
-def literal_paths(paths: Iterable[str]) -> list[str]:
-    """Paths as Spark must spell them, for it reads every path as a pattern."""
-    return [re.sub(r"([\\{}\[\]*?])", r"\\\1", path) for path in paths]
+    return Schema.from_arrow(stored_schema(dataset))

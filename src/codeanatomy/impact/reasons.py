@@ -1,0 +1,224 @@
+"""Why a file is rebuilt: which of its questions got another answer, and which change that comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from codeanatomy.impact.snapshots import ModuleChanges
+from codeanatomy.resolve.index import FileNames, Index
+
+
+class ReasonKind(StrEnum):
+    """Why a file is rebuilt. Of several reasons a file is told by the first."""
+
+    ADDED = "added"
+    CONTENT_CHANGED = "content_changed"
+    RENAMED = "renamed"
+    DELETED = "deleted"
+    MODULE_RENAMED = "module_renamed"
+    IMPORT_MODULE = "import_module"
+    IMPORT_NAME = "import_name"
+    IMPORT_STAR = "import_star"
+    BASE_CLASS = "base_class"
+    CALLER_QNAME = "caller_qname"
+    NAME_QNAME = "name_qname"
+    CALLER_SYMBOL = "caller_symbol"
+    SEMANTIC_DOCUMENT = "semantic_document"
+    IMPORT_CLOSURE = "import_closure"
+    RULE_CHANGED = "rule_changed"
+    SETTINGS_CHANGED = "settings_changed"
+    FULL_REFRESH = "full_refresh"
+
+
+_ORDER: Final = {kind: place for place, kind in enumerate(ReasonKind)}
+
+
+@dataclass(frozen=True)
+class ImpactedFile:
+    """A file that is rebuilt, or whose rows go, and why; `caused_by` is the path of the file it comes from."""
+
+    path: str
+    file_id: str
+    reason_kind: ReasonKind
+    reason_ref: str | None = None
+    caused_by: str | None = None
+
+
+class ChangedAnswer(NamedTuple):
+    """A question of a file that was answered otherwise before."""
+
+    path: str
+    ask_no: int
+    question: str
+    reason_kind: ReasonKind
+    reason_ref: str
+    before: list[str]
+    after: list[str]
+    caused_by: str | None
+
+
+Answers = Mapping[int, Sequence[Mapping[str, Any]]]
+"""The rows of a file's answers, by question."""
+
+
+def answers_by_question(rows: pa.Table) -> dict[str, dict[int, list[dict[str, Any]]]]:
+    """Rows of `answers`, by file and question."""
+    found: dict[str, dict[int, list[dict[str, Any]]]] = {}
+    for row in rows.to_pylist():
+        found.setdefault(row["file_id"], {}).setdefault(row["ask_no"], []).append(row)
+    for questions in found.values():
+        for candidates in questions.values():
+            candidates.sort(key=lambda row: row["candidate"])
+    return found
+
+
+def changed_answers(
+    path: str,
+    before: Answers,
+    after: Answers,
+    roles: Mapping[int, Collection[str]],
+    names: Names,
+    modules: ModuleChanges,
+) -> list[ChangedAnswer]:
+    """The questions of a file whose answers differ, in the order of their reasons."""
+    found = []
+    for ask_no in sorted(before.keys() | after.keys()):
+        old, new = before.get(ask_no, ()), after.get(ask_no, ())
+        if _outcome(old) == _outcome(new):
+            continue
+        question = (new or old)[0]["question"]
+        looked_at = {entry for row in (*old[:1], *new[:1]) for entry in row["trail"] or ()}
+        causes = modules.causes(looked_at)
+        kind = _kind(ask_no, question, roles.get(ask_no, ()), (*old, *new))
+        was, now = ({name for row in rows if (name := names.of(row))} for rows in (old, new))
+        ref = _ref(kind, question, names.package_of(path), was, now)
+        cause = names.defining_cause((*new, *old), causes) or min(causes, default=None)
+        found.append(ChangedAnswer(path, ask_no, question, kind, ref, sorted(was), sorted(now), cause))
+    return sorted(found, key=lambda each: (_ORDER[each.reason_kind], each.ask_no))
+
+
+def _outcome(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """What names the candidates; a question without any may or may not have a row, for its trail."""
+    return rows[0]["outcome"] if rows and rows[0]["status"] != "unknown" else None
+
+
+def _kind(ask_no: int, question: str, roles: Collection[str], rows: Iterable[Mapping[str, Any]]) -> ReasonKind:
+    if ask_no < 0:
+        return ReasonKind.CALLER_SYMBOL
+    if "import_module" in roles or ("import" in roles and " " not in question):
+        return ReasonKind.IMPORT_MODULE
+    if "import" in roles:
+        return ReasonKind.IMPORT_NAME
+    if any(row["resolution_method"] == "star_import" for row in rows):
+        return ReasonKind.IMPORT_STAR
+    if "base" in roles:
+        return ReasonKind.BASE_CLASS
+    return ReasonKind.CALLER_QNAME if "call" in roles else ReasonKind.NAME_QNAME
+
+
+def _ref(kind: ReasonKind, question: str, package: str, before: set[str], after: set[str]) -> str:
+    """The dotted name a change goes by: what is imported, else what is found now, else what was found before."""
+    if kind in (ReasonKind.IMPORT_MODULE, ReasonKind.IMPORT_NAME):
+        return _imported(question, package)
+    return min(after - before or after or before, default=question)
+
+
+def _imported(question: str, package: str) -> str:
+    """`i:1:m .x` as the dotted name that it asks for; its dots start from `package`."""
+    root, *steps = question.partition(" | ")[0].split(" ")
+    _, level, name = root.split(":", 2)
+    for _ in range(int(level) - 1):
+        package = package.rpartition(".")[0]
+    parts = [package if level != "0" else "", name, *(step.removeprefix(".") for step in steps)]
+    return ".".join(part for part in parts if part)
+
+
+class Names:
+    """Dotted names of what answers point to, in either snapshot."""
+
+    def __init__(self, before: Index, after: Index) -> None:
+        self._sides = (after, before)
+        self._qualnames: dict[tuple[int, str], dict[str, str]] = {}
+        self._packages = {file.path: file.package() for file in after.files.values()}
+
+    def package_of(self, path: str) -> str:
+        """The package that relative imports of a file start from."""
+        return self._packages[path]
+
+    def of(self, row: Mapping[str, Any]) -> str | None:
+        """The dotted name of a candidate's target."""
+        if row["target_name"]:
+            return str(row["target_name"])
+        target = row["target_id"]
+        if not target:
+            return None
+        letter, _, rest = str(target).partition(":")
+        file_id, _, key = rest.partition(":")
+        for number, side in enumerate(self._sides):
+            file = side.files.get(file_id)
+            if file is None:
+                continue
+            if letter == "m":
+                return file.module
+            if (number, file_id) not in self._qualnames:
+                self._qualnames[number, file_id] = _qualnames(side.names(file))
+            if key in self._qualnames[number, file_id]:
+                return f"{file.module}.{self._qualnames[number, file_id][key]}"
+        return None
+
+    def defining_cause(self, rows: Iterable[Mapping[str, Any]], causes: Collection[str]) -> str | None:
+        """The first of the causes that defines a target."""
+        for row in rows:
+            file_id = str(row["target_id"] or "").split(":")[1:2]
+            for side in self._sides:
+                file = side.files.get(file_id[0]) if file_id else None
+                if file and file.path in causes:
+                    return file.path
+        return None
+
+
+def _qualnames(held: FileNames) -> dict[str, str]:
+    """Names by the keys of definitions and bindings, as far as others can see them."""
+    found: dict[str, str] = {}
+    for name, slot in held.names.items():
+        _note(found, name, slot.alternatives, slot.binding_key)
+    for key, names in held.classes.items():
+        found[key] = names.qualname
+        for name, slot in names.members.items():
+            _note(found, f"{names.qualname}.{name}", slot.alternatives, slot.binding_key)
+    return found
+
+
+def _note(found: dict[str, str], name: str, alternatives: Iterable[str], binding_key: str | None) -> None:
+    if binding_key:
+        found.setdefault(binding_key, name)
+    for alternative in alternatives:
+        letter, _, key = alternative.partition(":")
+        if letter in ("f", "c", "p", "s", "k") and " " not in key:
+            found.setdefault(key, name)
+
+
+_ROLES: Final = (
+    ("cst_bases", "ask_no", "base"),
+    ("cst_callsites", "ask_no", "call"),
+    ("cst_implicit_calls", "ask_no", "call"),
+    ("cst_imports", "ask_no", "import"),
+    ("cst_imports", "module_ask_no", "import_module"),
+)
+ROLE_DATASETS: Final = tuple(dict.fromkeys(dataset for dataset, _, _ in _ROLES))
+"""Facts that tell what a question is asked for."""
+
+
+def roles_of(facts: Mapping[str, Any]) -> dict[int, set[str]]:
+    """What each question of a content is asked for, where that makes a difference to reasons."""
+    roles: dict[int, set[str]] = {}
+    for dataset, column, role in _ROLES:
+        for fact in facts[dataset] or ():
+            if fact[column] is not None and not (role == "base" and fact["keyword"]):
+                roles.setdefault(fact[column], set()).add(role)
+    return roles

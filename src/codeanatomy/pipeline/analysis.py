@@ -1,0 +1,297 @@
+"""Which files an update must rebuild, and why. Reads the last build and the new facts; writes nothing.
+
+    1. Files that changed are rebuilt. What they hold for others is compared with what they held.
+    2. An answer is reconsidered if its trail meets a module that came, went or holds something else.
+    3. A file is rebuilt if one of its answers came out otherwise, or its semantic document did.
+
+Whatever is not reconsidered cannot have changed: an answer depends on the modules of its trail and on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codeanatomy.catalogue.tables import ANSWERS, REPO_FILES
+from codeanatomy.impact.exports import EXPORT_DATASETS, ChangedExport, changed_exports
+from codeanatomy.impact.reasons import (
+    ROLE_DATASETS,
+    ChangedAnswer,
+    ImpactedFile,
+    Names,
+    ReasonKind,
+    answers_by_question,
+    changed_answers,
+    roles_of,
+)
+from codeanatomy.impact.snapshots import (
+    KnownFile,
+    ModuleChanges,
+    Snapshot,
+    SnapshotChanges,
+)
+from codeanatomy.pipeline.facts import KnownFacts
+from codeanatomy.pipeline.inputs import BuildInputs
+from codeanatomy.pipeline.lookups import Lookups
+from codeanatomy.pipeline.reindexing import Documents
+from codeanatomy.pipeline.request import Strategy
+from codeanatomy.repo.modules import module_names
+from codeanatomy.resolve.index import Index
+from codeanatomy.store.builds import Build
+from codeanatomy.store.state import State
+from codeanatomy.store.tables import open_arrow
+
+Ask = Callable[[Collection[str]], pa.Table]
+"""Answers the questions of files, given by id."""
+
+
+@dataclass(frozen=True)
+class Reconsidered:
+    """A file that looked at a module that changed; `impacted` if one of its answers came out otherwise."""
+
+    path: str
+    looked_at: str
+    caused_by: str
+    impacted: bool
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What an update has to do, and why."""
+
+    changes: SnapshotChanges
+    files: tuple[ImpactedFile, ...]
+    reconsidered: tuple[Reconsidered, ...] = ()
+    exports: tuple[ChangedExport, ...] = ()
+    answers_changed: tuple[ChangedAnswer, ...] = ()
+    answers: pa.Table = field(default_factory=ANSWERS.schema().empty_table)
+    """The answers of every file that was asked again."""
+
+    def rebuilt(self) -> frozenset[str]:
+        """Ids of the files whose rows are made anew."""
+        return frozenset(file.file_id for file in self.files if file.path in self.changes.after)
+
+    def gone(self) -> frozenset[str]:
+        """Ids of the files that have no rows any more."""
+        return frozenset(self.changes.before[path].file_id for path in self.changes.gone()) - self.rebuilt()
+
+    def asked(self) -> frozenset[str]:
+        """Ids of the files whose answers are at hand."""
+        return self.rebuilt() | {self.changes.after[each.path].file_id for each in self.reconsidered}
+
+
+def snapshot_of(inputs: BuildInputs) -> Snapshot:
+    """The files of the tree as they are now."""
+    files = inputs.snapshot.files
+    modules = module_names([file.path for file in files], inputs.roots)
+    return {
+        file.path: KnownFile(
+            file.path,
+            file.file_id,
+            file.content_id,
+            _state(file.content_id, file.status, file.size, file.detail),
+            module,
+        )
+        for file, module in zip(files, modules, strict=True)
+    }
+
+
+def snapshot_at(state: State, build: Build, roots: Sequence[str]) -> Snapshot:
+    """The files of a build."""
+    columns = ["path", "file_id", "content_id", "status", "size", "detail"]
+    rows = open_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version).to_table(columns)
+    found = sorted(zip(*(rows[name].to_pylist() for name in columns), strict=True), key=itemgetter(0))
+    modules = module_names([path for path, *_ in found], roots)
+    return {
+        path: KnownFile(path, file_id, content_id, _state(content_id, status, size, detail), module)
+        for (path, file_id, content_id, status, size, detail), module in zip(found, modules, strict=True)
+    }
+
+
+def _state(content_id: str | None, status: str, size: int, detail: str | None) -> str:
+    """The content of a file; of one that was not read, all that is known."""
+    return content_id or f"{status} {size} {detail or ''}"
+
+
+def find_impact(
+    state: State,
+    last: Build,
+    changes: SnapshotChanges,
+    modules: ModuleChanges,
+    exports: tuple[ChangedExport, ...],
+    lookups: Lookups,
+    facts: KnownFacts,
+    index: Index,
+    ask: Ask,
+    strategy: Strategy,
+    documents: Documents | None,
+) -> Impact:
+    """What the changes alter; `index` is of the new snapshot."""
+    reached = _Reach(changes, lookups)
+    reconsidered = reached.meeting(modules) if modules else {}
+    if strategy is Strategy.IMPORT_CLOSURE:
+        reconsidered |= reached.closure(modules, reconsidered)
+    by_id = {file.file_id: file for file in changes.after.values()}
+    own = {file.path: file for file in _changed_files(changes)}
+    otherwise = {each for each in (documents.changed if documents else ()) if each in by_id} - {
+        file.file_id for file in own.values()
+    }
+    rebuilt = {changes.after[path].file_id for path in changes.rebuilt()}
+    answers = ask(sorted(rebuilt | otherwise | reconsidered.keys()))
+    names = Names(Index(module_table(changes.before), facts.names), index)
+    asked = reconsidered.keys() | otherwise
+    found = [
+        each
+        for each in _answers_that_changed(state, last, asked, answers, by_id, facts, names, modules)
+        if each.ask_no >= 0 or changes.after[each.path].file_id not in otherwise  # a new document numbers anew
+    ]
+    impacted: dict[str, ImpactedFile] = {}
+    for each in found:
+        file_id = changes.after[each.path].file_id
+        reason = ImpactedFile(each.path, file_id, each.reason_kind, each.reason_ref, each.caused_by)
+        impacted.setdefault(each.path, reason)
+    for file_id in otherwise:
+        module, cause = documents.why[file_id] if documents and file_id in documents.why else (None, None)
+        path = by_id[file_id].path
+        impacted.setdefault(path, ImpactedFile(path, file_id, ReasonKind.SEMANTIC_DOCUMENT, module, cause))
+    if strategy is Strategy.IMPORT_CLOSURE:
+        for file_id, (entry, cause) in reconsidered.items():
+            path = by_id[file_id].path
+            ref = entry.removeprefix("?")
+            impacted.setdefault(path, ImpactedFile(path, file_id, ReasonKind.IMPORT_CLOSURE, ref, cause))
+    return Impact(
+        changes,
+        tuple(sorted((*own.values(), *impacted.values()), key=lambda file: file.path)),
+        tuple(
+            Reconsidered(by_id[each].path, entry, cause, by_id[each].path in impacted)
+            for each, (entry, cause) in sorted(reconsidered.items(), key=lambda item: by_id[item[0]].path)
+        ),
+        exports,
+        tuple(found),
+        answers,
+    )
+
+
+def _changed_files(changes: SnapshotChanges) -> Iterable[ImpactedFile]:
+    """The files that are rebuilt for what they are, and those that are gone."""
+    before, after, files = changes.before, changes.after, changes.files
+    for path in files.added:
+        yield ImpactedFile(path, after[path].file_id, ReasonKind.ADDED)
+    for path in files.modified:
+        yield ImpactedFile(path, after[path].file_id, ReasonKind.CONTENT_CHANGED)
+    for path, old in files.renamed.items():
+        yield ImpactedFile(path, after[path].file_id, ReasonKind.RENAMED, old)
+    for path in files.deleted:
+        yield ImpactedFile(path, before[path].file_id, ReasonKind.DELETED)
+    came_or_went = sorted({*files.added, *files.renamed, *changes.gone()})
+    for path in changes.moved_modules:
+        above = (each for each in came_or_went if path.startswith(f"{each.rpartition('/')[0]}/"))
+        name = after[path].module.module_fqn
+        yield ImpactedFile(path, after[path].file_id, ReasonKind.MODULE_RENAMED, name, next(above, None))
+
+
+class _Reach:
+    """Which unchanged files looked at modules that changed."""
+
+    def __init__(self, changes: SnapshotChanges, lookups: Lookups) -> None:
+        self._lookups = lookups
+        changed = {*changes.rebuilt(), *changes.gone()}
+        left_out = {changes.before[path].file_id for path in changed if path in changes.before}
+        self._modules = {
+            file.file_id: file.module.module_fqn for file in changes.after.values() if file.file_id not in left_out
+        }
+
+    def meeting(self, modules: ModuleChanges) -> dict[str, tuple[str, str]]:
+        """Those that looked at one of `modules`: what they looked at first, and whose change that is."""
+        found: dict[str, tuple[str, str]] = {}
+        for file_id, entry in self._lookups.of(modules.entries()):
+            if file_id in self._modules:
+                seen = (entry, min(modules.causes([entry])))
+                found[file_id] = min(seen, found.get(file_id, seen))
+        return found
+
+    def closure(self, modules: ModuleChanges, reached: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+        """Those that look at a module that looks at … one of `modules`."""
+        lookers: dict[str, list[str]] = {}
+        for file_id, entry in self._lookups.of():
+            if file_id in self._modules:
+                lookers.setdefault(entry.removeprefix("?"), []).append(file_id)
+        causes = {entry.removeprefix("?"): min(modules.causes([entry])) for entry in modules.entries()}
+        for file_id, (_, cause) in reached.items():
+            causes.setdefault(self._modules[file_id], cause)
+        found: dict[str, tuple[str, str]] = {}
+        pending = sorted(causes)
+        while pending:
+            module = pending.pop(0)
+            for file_id in sorted(set(lookers.get(module, ())) - reached.keys() - found.keys()):
+                found[file_id] = (module, causes[module])
+                if self._modules[file_id] not in causes:
+                    causes[self._modules[file_id]] = causes[module]
+                    pending.append(self._modules[file_id])
+        return found
+
+
+def _answers_that_changed(
+    state: State,
+    last: Build,
+    reconsidered: Collection[str],
+    answers: pa.Table,
+    by_id: Mapping[str, KnownFile],
+    facts: KnownFacts,
+    names: Names,
+    modules: ModuleChanges,
+) -> Iterable[ChangedAnswer]:
+    """The questions of `reconsidered` files that were answered otherwise in the last build, file by file."""
+    if not reconsidered:
+        return
+    of_those = pc.field("file_id").isin(pa.array(sorted(reconsidered), pa.string()))
+    stored = open_arrow(state, ANSWERS, last.tables[ANSWERS.name].version, keys=sorted(reconsidered))
+    before, after = stored.to_table(filter=of_those), answers.filter(of_those)
+    differing = {file_id for file_id, *_ in _outcomes(before) ^ _outcomes(after)}
+    is_one = pc.field("file_id").isin(pa.array(sorted(differing), pa.string()))
+    old, new = answers_by_question(before.filter(is_one)), answers_by_question(after.filter(is_one))
+    contents = {content for each in differing if (content := by_id[each].content_id)}
+    roles = {content: roles_of(row) for content, row in facts.by_content(contents, ROLE_DATASETS).items()}
+    for file_id in sorted(differing, key=lambda each: by_id[each].path):
+        file = by_id[file_id]
+        asked_for = roles.get(file.content_id or "", {})
+        yield from changed_answers(file.path, old.get(file_id, {}), new.get(file_id, {}), asked_for, names, modules)
+
+
+def _outcomes(rows: pa.Table) -> set[tuple[str, int, str]]:
+    """What names the answers of each question that has any."""
+    known = rows.select(["file_id", "ask_no", "outcome"]).filter(pc.not_equal(rows["status"], "unknown"))
+    return set(zip(*(column.to_pylist() for column in known.columns), strict=True))
+
+
+def exports_that_changed(changes: SnapshotChanges, facts: KnownFacts) -> Iterable[ChangedExport]:
+    """The names that changed files offer otherwise than before."""
+    before, after = changes.before, changes.after
+    paths = sorted({*changes.rebuilt(), *changes.gone()})
+    contents = {side[path].content_id for side in (before, after) for path in paths if path in side}
+    rows = facts.by_content({each for each in contents if each}, EXPORT_DATASETS)
+    for path in paths:
+        sides: list[Mapping[str, Any] | None] = [
+            rows.get(side[path].content_id or "") if path in side else None for side in (before, after)
+        ]
+        module = (after.get(path) or before[path]).module.module_fqn
+        yield from changed_exports(path, module, *sides)
+
+
+def module_table(files: Snapshot) -> pa.Table:
+    """A snapshot in the form an index is built from."""
+    return pa.table(
+        {
+            "file_id": [file.file_id for file in files.values()],
+            "path": list(files),
+            "content_id": pa.array([file.content_id for file in files.values()], pa.string()),
+            "module_fqn": [file.module.module_fqn for file in files.values()],
+            "is_init": [file.module.is_init for file in files.values()],
+            "is_stub": [file.module.is_stub for file in files.values()],
+        }
+    )

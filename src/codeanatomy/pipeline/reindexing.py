@@ -1,0 +1,201 @@
+"""Semantic documents in an update: ask the indexer about the files whose documents a change can alter.
+
+An indexer sees through types, so that a change can alter what it says of files that import the changed one only through
+others. Asking about all of those would be safe, and far too much. Instead, while the **interface** of a module changed
+(what the indexer says others can see, and what our own exports are), the files that mention the module, or looked at
+it, are asked about; then those of the modules whose interface changed in turn. A document that says what it said before
+changes nothing.
+
+What a decorator gives is in no interface: a file whose decorator comes from a changed module passes the change on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codeanatomy.catalogue.columns import GLOBAL_OWNER
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS
+from codeanatomy.impact.snapshots import ModuleChanges, SnapshotChanges
+from codeanatomy.index import symbols
+from codeanatomy.pipeline.facts import KnownFacts
+from codeanatomy.pipeline.indexing import indexing, read_documents_here
+from codeanatomy.pipeline.inputs import BuildInputs
+from codeanatomy.pipeline.lookups import Lookups
+from codeanatomy.store.builds import Build
+from codeanatomy.store.state import State
+from codeanatomy.store.tables import open_arrow
+
+_IDENTITY = ["file_id", "path", "provider", "status", "detail", "fingerprint", "interface", "mentions"]
+
+
+@dataclass
+class Documents:
+    """The documents that were made again: `rows` are those that came out otherwise, `why` tells where that comes from.
+
+    `depth` is how many files in a row a change was passed on through.
+    """
+
+    rows: pa.Table = field(default_factory=DOCUMENTS.schema().empty_table)
+    gone: frozenset[str] = frozenset()
+    why: dict[str, tuple[str, str]] = field(default_factory=dict)
+    asked: int = 0
+    depth: int = 0
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Ids of the files whose document came out otherwise."""
+        return frozenset(self.rows["file_id"].to_pylist())
+
+
+def reindex(
+    state: State,
+    last: Build,
+    inputs: BuildInputs,
+    files: pa.Table,
+    changes: SnapshotChanges,
+    modules: ModuleChanges,
+    exporting: Collection[str],
+    lookups: Lookups,
+    facts: KnownFacts,
+) -> Documents:
+    """Ask about every file whose document can have changed; `exporting` files offer other names than before."""
+    stored = _Stored(state, last)
+    by_path = {path: file.file_id for path, file in changes.after.items()}
+    path_of = {file_id: path for path, file_id in by_path.items()}
+    made = Documents(gone=frozenset(changes.before[path].file_id for path in changes.gone()))
+    rows: dict[str, dict[str, Any]] = {}
+    tables: list[pa.Table] = []
+    waiting = {by_path[path] for path in changes.rebuilt() if changes.after[path].content_id}
+    waiting |= {file.file_id for file in changes.after.values() if file.module.module_fqn in modules.existence}
+    passed_on = {module: min(paths) for module, paths in modules.existence.items()}
+    passed_on |= {changes.after[path].module.module_fqn: path for path in exporting if path in changes.after}
+    sees = inputs.provider is not None and inputs.provider.sees_through_imports
+    while waiting:
+        asked = waiting - rows.keys()
+        table = _documents(inputs, files, facts, {path_of[each] for each in asked}, made)
+        tables.append(table)
+        for row in table.select(_IDENTITY).to_pylist():
+            rows[row["file_id"]] = row
+        if not sees:
+            break
+        for file_id in asked & rows.keys():
+            before = stored.row(file_id)
+            if before is None or before["interface"] != rows[file_id]["interface"]:
+                path = path_of[file_id]
+                passed_on.setdefault(changes.after[path].module.module_fqn, path)
+        passed_on |= stored.decorated(asked & rows.keys(), passed_on, facts, changes, path_of)
+        waiting = set()
+        for file_id, module in stored.mentioning(passed_on, lookups):
+            if file_id in path_of and file_id not in rows:
+                waiting.add(file_id)
+                made.why.setdefault(file_id, (module, passed_on[module]))
+        made.depth += bool(waiting)
+    if tables:
+        every = pa.concat_tables(tables)
+        changed = [each for each, row in rows.items() if stored.row(each) != row]
+        made.rows = every.filter(pc.is_in(every["file_id"], pa.array(changed, pa.string())))
+    made.asked = len(rows)
+    for path, module in _redefined(stored, made, path_of):
+        modules.add(module, path)
+    return made
+
+
+def _documents(
+    inputs: BuildInputs, files: pa.Table, facts: KnownFacts, paths: Collection[str], made: Documents
+) -> pa.Table:
+    with indexing(inputs, paths) as started:
+        if started is None:
+            raise AssertionError("an update without an indexer asks for no documents")
+        rows = read_documents_here(files, facts, started)
+        made.seconds += started.seconds
+    return rows
+
+
+class _Stored:
+    """The documents of the last build."""
+
+    def __init__(self, state: State, last: Build) -> None:
+        self._state = state
+        self._last = last
+        version = last.tables[DOCUMENTS.name].version
+        self._table = open_arrow(state, DOCUMENTS, version)
+        self._rows = {row["file_id"]: row for row in self._table.to_table(_IDENTITY).to_pylist()}
+
+    def row(self, file_id: str) -> Mapping[str, Any] | None:
+        """What a document is."""
+        return self._rows.get(file_id)
+
+    def mentioning(self, modules: Mapping[str, str], lookups: Lookups) -> Iterable[tuple[str, str]]:
+        """The files that mention one of `modules`, or looked at it, present or absent."""
+        for file_id, row in sorted(self._rows.items()):
+            for module in row["mentions"] or ():
+                if module in modules:
+                    yield file_id, module
+        for file_id, entry in lookups.of([entry for module in modules for entry in (module, f"?{module}")]):
+            yield file_id, entry.removeprefix("?")
+
+    def decorated(
+        self,
+        file_ids: Collection[str],
+        modules: Mapping[str, str],
+        facts: KnownFacts,
+        changes: SnapshotChanges,
+        path_of: Mapping[str, str],
+    ) -> dict[str, str]:
+        """The modules of those files that have a decorator whose answer looked at one of `modules`."""
+        contents = {file_id: changes.after[path_of[file_id]].content_id for file_id in file_ids}
+        asks = {
+            content: {each["ask_no"] for each in row["cst_decorators"] or ()}
+            for content, row in facts.by_content({c for c in contents.values() if c}, ["cst_decorators"]).items()
+        }
+        decorating = {each: asks[c] for each, c in contents.items() if c and asks.get(c)}
+        if not decorating:
+            return {}
+        answers = open_arrow(self._state, ANSWERS, self._last.tables[ANSWERS.name].version, keys=sorted(decorating))
+        listed = pa.array(sorted(decorating), pa.string())
+        rows = answers.to_table(["file_id", "ask_no", "trail"], filter=pc.field("file_id").isin(listed)).to_pylist()
+        found = {}
+        for row in rows:
+            if row["ask_no"] in decorating[row["file_id"]]:
+                met = sorted({entry.removeprefix("?") for entry in row["trail"] or ()} & modules.keys())
+                path = path_of[row["file_id"]]
+                if met and changes.after[path].module.module_fqn not in modules:
+                    found[changes.after[path].module.module_fqn] = path
+        return found
+
+    def symbols(self, file_ids: Collection[str]) -> dict[str, set[tuple[Any, ...]]]:
+        """The symbols that these files define, as the last build has them."""
+        listed = pa.array(sorted(file_ids), pa.string())
+        opened = open_arrow(self._state, DOCUMENTS, self._last.tables[DOCUMENTS.name].version, keys=sorted(file_ids))
+        return defined_symbols(
+            opened.to_table(["file_id", "scip_symbol_information"], filter=pc.field("file_id").isin(listed))
+        )
+
+
+def defined_symbols(documents: pa.Table) -> dict[str, set[tuple[Any, ...]]]:
+    """What documents say of the symbols they define, as far as answers depend on it, by file."""
+    fields = ("symbol", "kind", "def_key", "binding_key")
+    return {
+        file_id: {tuple(each[name] for name in fields) for each in said or ()}
+        for file_id, said in zip(
+            documents["file_id"].to_pylist(), documents["scip_symbol_information"].to_pylist(), strict=True
+        )
+    }
+
+
+def _redefined(stored: _Stored, made: Documents, path_of: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """The modules of symbols that are defined otherwise than before, with the files that do."""
+    owners = (made.changed | made.gone) - {GLOBAL_OWNER}
+    before, after = stored.symbols(owners), defined_symbols(made.rows)
+    for file_id in sorted(owners):
+        row = stored.row(file_id)
+        path = path_of.get(file_id) or (row["path"] if row else "")
+        for symbol, *_ in before.get(file_id, set()) ^ after.get(file_id, set()):
+            if module := symbols.module_of(symbol):
+                yield path, module

@@ -1,0 +1,145 @@
+"""Changes: the exact rows that went into the graph and out of it since the build a consumer acknowledged.
+
+Rows are multisets. Taking out what was removed and then putting in what was added makes a copy of the earlier build's
+rows one of the later build's. A consumer that acknowledged nothing starts from an empty copy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlglot import exp
+
+from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.errors import InputError
+from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side
+from codeanatomy.query.directory import whole_directory
+from codeanatomy.query.history import GRAPH_TABLES
+from codeanatomy.store.builds import Build, current_build, find_build, list_builds
+from codeanatomy.store.cursors import check_cursor_name, move_cursor, read_cursor
+from codeanatomy.store.state import State
+
+MANIFEST = "changes.json"
+DIRECTIONS = ("added", "removed")
+ROWS_PER_BATCH = 10_000
+
+Counts = Mapping[str, Mapping[str, int]]
+"""Rows by table and direction."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a consumer has not acknowledged yet: everything from the build `before`, or from nothing, to `after`."""
+
+    state: State
+    cursor: str
+    before: Build | None
+    after: Build
+
+    def count(self) -> Counts:
+        """How many rows were added and removed."""
+        with self._opened() as connection:
+            return {
+                table.name: {
+                    direction: connection.sql(self._query(table, key, direction)).count("*").fetchall()[0][0]
+                    for direction in DIRECTIONS
+                }
+                for table, key in GRAPH_TABLES.items()
+            }
+
+    def print_json(self, stream: TextIO) -> None:
+        """Write the object that `changes --json` prints, a row at a time."""
+        with self._opened() as connection:
+            head = json.dumps(self._builds())
+            stream.write(f'{head[:-1]}, "tables": {{')
+            for number, (table, key) in enumerate(GRAPH_TABLES.items()):
+                stream.write(f'{", " if number else ""}"{table.name}": {{')
+                for direction in DIRECTIONS:
+                    stream.write(f'{", " if direction != DIRECTIONS[0] else ""}"{direction}": [')
+                    for place, row in enumerate(self._rows(connection, table, key, direction)):
+                        stream.write(f"{',' if place else ''}\n{json.dumps(row)}")
+                    stream.write("]")
+                stream.write("}")
+            stream.write("}}\n")
+
+    def write_parquet(self, out: str) -> Counts:
+        """Write one file per table and direction to the directory `out`, replacing earlier changes there."""
+        counts: dict[str, dict[str, int]] = {}
+        with whole_directory(out, MANIFEST) as place, self._opened() as connection:
+            for table, key in GRAPH_TABLES.items():
+                counts[table.name] = {}
+                for direction in DIRECTIONS:
+                    file = place / f"{table.name}_{direction}.parquet"
+                    with pq.ParquetWriter(file, table.schema(), compression="zstd") as writer:
+                        batches = self._batches(connection, table, key, direction)
+                        counts[table.name][direction] = sum(_write(writer, batch) for batch in batches)
+            manifest = json.dumps(self.as_json(counts), indent=1)
+            (place / MANIFEST).write_text(f"{manifest}\n", encoding="utf-8")
+        return counts
+
+    def acknowledge(self) -> None:
+        """Move the cursor to the build that was reported."""
+        move_cursor(self.state, self.cursor, self.after.build_id)
+
+    def as_json(self, counts: Counts) -> dict[str, Any]:
+        """The builds and how many rows changed, as commands print them."""
+        return self._builds() | {"tables": counts}
+
+    def _builds(self) -> dict[str, str | None]:
+        return {
+            "cursor": self.cursor,
+            "from_build": self.before.build_id if self.before else None,
+            "to_build": self.after.build_id,
+        }
+
+    @contextmanager
+    def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with side_by_side(self.state, self.before, self.after, tuple(GRAPH_TABLES)) as connection:
+            yield connection
+
+    def _query(self, table: Dataset, key: str, direction: str) -> str:
+        """The rows that only one side has, in a fixed order."""
+        sides = (AFTER, BEFORE) if direction == "added" else (BEFORE, AFTER)
+        mine, theirs = (exp.select("*").from_(exp.to_table(table.name, db=side)) for side in sides)
+        rows = mine if self.before is None else exp.except_(mine, theirs, distinct=False)
+        return rows.order_by(key).sql(dialect="duckdb")
+
+    def _rows(
+        self, connection: duckdb.DuckDBPyConnection, table: Dataset, key: str, direction: str
+    ) -> Iterator[dict[str, Any]]:
+        for batch in self._batches(connection, table, key, direction):
+            yield from batch.to_pylist()
+
+    def _batches(
+        self, connection: duckdb.DuckDBPyConnection, table: Dataset, key: str, direction: str
+    ) -> Iterator[pa.RecordBatch]:
+        answer = connection.sql(self._query(table, key, direction)).to_arrow_reader(ROWS_PER_BATCH)
+        yield from (batch.cast(table.schema()) for batch in answer)
+
+
+def changes_since(state: State, cursor: str, *, build: str | None = None, reset: bool = False) -> Changes:
+    """What happened from the cursor's build (from nothing, if it has none or on `reset`) up to `build` or the last."""
+    check_cursor_name(cursor)
+    after = find_build(state, build) if build else current_build(state)
+    found = None if reset else read_cursor(state, cursor)
+    if found is None:
+        return Changes(state, cursor, None, after)
+    before = next((build for build in list_builds(state) if build.build_id == found.build_id), None)
+    if before is None:
+        raise InputError(
+            f"build {found.build_id}, the last that cursor {cursor} acknowledged, is no longer kept: "
+            "use --reset and start from an empty copy"
+        )
+    return Changes(state, cursor, before, after)
+
+
+def _write(writer: pq.ParquetWriter, batch: pa.RecordBatch) -> int:
+    writer.write_batch(batch)
+    return int(batch.num_rows)

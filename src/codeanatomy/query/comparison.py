@@ -1,0 +1,115 @@
+"""Two builds side by side: their rows in one DuckDB connection, read only where their digests differ.
+
+Rows of one owner are in one bucket, the same in every build of a state. So rows in buckets with equal digests are
+equal, and whatever was added, removed or altered is in the others, on both sides.
+"""
+
+# ruff: noqa: S608 - names come from the catalogue, paths are quoted
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.errors import StateError
+from codeanatomy.query.sql import connect, list_of
+from codeanatomy.store.builds import Build
+from codeanatomy.store.layout import BUCKET
+from codeanatomy.store.state import State
+from codeanatomy.store.tables import data_files, open_arrow
+
+BEFORE, AFTER = "before", "after"
+"""Schemas of the connection: the rows of the one build, and of the other."""
+
+WHOLE = "whole_"
+"""Before the name of a table that is there with all its buckets."""
+
+
+@contextmanager
+def side_by_side(
+    state: State, before: Build | None, after: Build, tables: Sequence[Dataset], *, whole: Sequence[Dataset] = ()
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection with the tables of both builds, of the buckets in which any of them differs; None has no rows."""
+    buckets = _differing_buckets(before, after, tables)
+    with connect() as connection, _told_as_damage(state):
+        for side, build in ((BEFORE, before), (AFTER, after)):
+            connection.execute(f"CREATE SCHEMA {side}")
+            for table in tables:
+                _offer(connection, f"{side}.{table.name}", state, table, build, buckets)
+            for table in whole:
+                _offer(connection, f"{side}.{WHOLE}{table.name}", state, table, build)
+        yield connection
+
+
+def statement(relation: str) -> str:
+    """The SELECT that makes a relation of a comparison."""
+    return files(__package__).joinpath("diff", f"{relation}.sql").read_text(encoding="utf-8")
+
+
+def _differing_buckets(before: Build | None, after: Build, tables: Sequence[Dataset]) -> set[int]:
+    differing: set[int] = set()
+    for table in tables:
+        old, new = (
+            build.tables[table.name].buckets if build and table.name in build.tables else {}
+            for build in (before, after)
+        )
+        differing |= {bucket for bucket in old.keys() | new.keys() if old.get(bucket) != new.get(bucket)}
+    return differing
+
+
+def _offer(
+    connection: duckdb.DuckDBPyConnection,
+    relation: str,
+    state: State,
+    table: Dataset,
+    build: Build | None,
+    buckets: Collection[int] | None = None,
+) -> None:
+    """Make `relation` the rows of a build's table; a column that the build does not have yet is null."""
+    columns = ", ".join(f'"{name}"' for name in table.names())
+    stored = _stored(state, table, build, buckets)
+    if isinstance(stored, ds.Dataset):
+        connection.register(f"{relation} stored", stored)
+        connection.execute(f'CREATE VIEW {relation} AS SELECT {columns} FROM "{relation} stored"')
+        return
+    connection.register(f"{relation} columns", table.schema().empty_table())
+    rows = f"read_parquet({list_of(stored)}, hive_partitioning = false)"
+    connection.execute(
+        f'CREATE VIEW {relation} AS SELECT {columns} FROM (FROM "{relation} columns" UNION ALL BY NAME FROM {rows})'
+    )
+
+
+def _stored(
+    state: State, table: Dataset, build: Build | None, buckets: Collection[int] | None
+) -> ds.Dataset | Sequence[str]:
+    """The rows as files if they are on this machine, else as a dataset."""
+    if build is None or table.name not in build.tables:
+        return ds.dataset(table.schema().empty_table())
+    version = build.tables[table.name].version
+    if state.location.is_local:
+        chosen = [file for file in data_files(state, table.name, version) if _in_buckets(file, buckets)]
+        return chosen or ds.dataset(table.schema().empty_table())
+    stored = open_arrow(state, table, version)
+    fragments = [fragment for fragment in stored.get_fragments() if _in_buckets(fragment.path, buckets)]
+    return ds.FileSystemDataset(fragments, stored.schema, stored.format, stored.filesystem)
+
+
+def _in_buckets(file: str, buckets: Collection[int] | None) -> bool:
+    return buckets is None or file.split("/")[-2] in {f"{BUCKET}={bucket}" for bucket in buckets}
+
+
+@contextmanager
+def _told_as_damage(state: State) -> Iterator[None]:
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException) as error:
+        reason = " ".join(str(error).splitlines()[0].split())
+        raise StateError(
+            f"cannot read the builds of {state.location.uri} ({reason}): `codeanatomy doctor` says more"
+        ) from error

@@ -1,0 +1,199 @@
+"""Data files of tables: written by Spark, by its Python workers, or from here; measured, and thrown away again.
+
+A file gets a name nobody else uses and is part of a table only once a commit names it. What Spark writes is read back
+once, so that its digests are of what is on disk. Rows that are collected are digested on the way: on few rows, one more
+job takes longer than all else.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_from, digest_sums, digests_by, hash_columns, total
+from codeanatomy.store.faults import boundary
+from codeanatomy.store.layout import BUCKET, OWNER, bucket_column, layout_of
+from codeanatomy.store.location import StateLocation, literal_paths
+from codeanatomy.store.parts import Make, PartWriter
+from codeanatomy.store.state import State
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+_WRITE_OPTIONS = {
+    "compression": "zstd",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # The default local file system leaves a checksum file beside every data file.
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A data file as the log names it: by its path below the table's folder. `owners` has the digest of each one's."""
+
+    path: str
+    size: int
+    modified: int
+    rows: int
+    bucket: int = 0
+    digest: SetDigest = NO_ROWS
+    owners: Mapping[str, SetDigest] = field(default_factory=dict)
+
+
+def write_by_spark(frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str] = ()) -> list[DataFile]:
+    """Write the rows of owners, laid out as they are, and measure the files that came out.
+
+    Where `identity` names what is in a row, that alone is digested.
+    """
+    schema = relaxed(stored_schema(dataset))
+    if set(frame.columns) != set(schema.names):
+        raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(schema.names)}")
+    uri = state.location.table_uri(dataset.name)
+    basename = f"part-{secrets.token_hex(8)}"
+    (
+        frame.to(schema)
+        .write.mode("append")
+        .partitionBy(*layout_of(dataset))
+        .options(**_WRITE_OPTIONS)
+        .option("mapreduce.output.basename", basename)
+        .parquet(uri)
+    )
+    boundary("table.files_written", dataset.name)
+    reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
+    written = reader.option("pathGlobFilter", f"{basename}*").parquet(*literal_paths([uri]))
+    return _measure(written, dataset, identity)
+
+
+def write_by_workers(
+    frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str], make: Make
+) -> list[DataFile]:
+    """Have rows without an owner made and written by Spark's Python workers."""
+    writer = _part_writer(dataset, state, dataset.name, identity, make)
+    written = frame.mapInArrow(writer, "file string, size bigint, rows bigint, digest string").collect()
+    boundary("table.files_written", dataset.name)
+    return [_part(row["file"], row["size"], row["rows"], row["digest"]) for row in written]
+
+
+def write_here(rows: pa.Table, dataset: Dataset, state: State, identity: Sequence[str]) -> list[DataFile]:
+    """Write rows without an owner from this process."""
+    writer = _part_writer(dataset, state, dataset.name, identity, iter)
+    files = [_part(**row) for written in writer(rows.to_batches()) for row in written.to_pylist()]
+    boundary("table.files_written", dataset.name)
+    return files
+
+
+def write_buckets_here(rows: Mapping[int, pa.Table], dataset: Dataset, state: State) -> list[DataFile]:
+    """Write the rows of some buckets from this process; a bucket without rows has no file."""
+    files = []
+    for bucket, inside in rows.items():
+        folder = f"{BUCKET}={bucket}"
+        writer = _part_writer(dataset, state, f"{dataset.name}/{folder}", (), iter)
+        for written in writer(inside.to_batches()):
+            for row in written.to_pylist():
+                part = _part(**row)
+                files.append(replace(part, path=f"{folder}/{part.path}", bucket=bucket))
+    boundary("table.files_written", dataset.name)
+    return files
+
+
+def collect_rows(
+    frame: DataFrame, dataset: Dataset, owners: Collection[str], identity: Sequence[str] = ()
+) -> tuple[pa.Table, dict[str, SetDigest]]:
+    """The rows of `owners` in `frame`, and the digest of each one's."""
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    found = frame.select(*dataset.names(), *hash_columns(_digested(dataset, identity))).coalesce(1).toArrow()
+    found = found.filter(pc.is_in(found[OWNER], pa.array(owners, pa.string())))
+    rows = found.select(list(dataset.names()))
+    if gaps := [c.name for c in dataset.columns if c.required and rows[c.name].null_count]:
+        raise ValueError(f"{dataset.name}: null in one of the required columns {gaps}")
+    return rows.cast(dataset.schema()), digests_by(found, OWNER)
+
+
+def spread(frame: DataFrame, state: State, sort_by: Sequence[str]) -> DataFrame:
+    """The rows laid out for writing: those of one bucket together, those of one owner next to each other."""
+    bucketed = frame.select("*", bucket_column(OWNER, state.buckets)).repartition(BUCKET)
+    return bucketed.sortWithinPartitions(BUCKET, OWNER, *sort_by)
+
+
+def discard(files: Iterable[DataFile], dataset: Dataset, location: StateLocation) -> None:
+    """Delete files no version names; on an object store, garbage collection does."""
+    if location.is_local:
+        for file in files:
+            (Path(location.table_uri(dataset.name)) / file.path).unlink()
+
+
+def stored_schema(dataset: Dataset) -> pa.Schema:
+    """The columns of the table: the dataset's and the layout's."""
+    layout = (pa.field(name, pa.int32(), nullable=False) for name in layout_of(dataset))
+    return pa.schema([*dataset.schema(), *layout])
+
+
+def relaxed(schema: pa.Schema) -> StructType:
+    """The schema for Spark, nullable at every depth: Spark does not check what a file promises."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
+    from pyspark.sql.types import StructType  # noqa: PLC0415
+
+    return StructType.fromJson(_nullable(from_arrow_schema(schema).jsonValue()))
+
+
+def _nullable(described: Any) -> Any:
+    """A type as Spark describes it in JSON, with every promise of a value taken back."""
+    if isinstance(described, dict):
+        promises = ("nullable", "containsNull", "valueContainsNull")
+        return {key: True if key in promises else _nullable(value) for key, value in described.items()}
+    return [_nullable(each) for each in described] if isinstance(described, list) else described
+
+
+def _measure(frame: DataFrame, dataset: Dataset, identity: Sequence[str]) -> list[DataFile]:
+    """Size and digests of each file of `frame`, in one pass over it."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    required = [column.name for column in dataset.columns if column.required]
+    rows = frame.select(
+        BUCKET,
+        OWNER,
+        F.col("_metadata.file_path").alias("path"),
+        F.col("_metadata.file_size").alias("size"),
+        F.unix_millis("_metadata.file_modification_time").alias("modified"),
+        reduce(or_, (F.col(name).isNull() for name in required), F.lit(False)).alias("has_gap"),
+        *hash_columns(_digested(dataset, identity)),
+    )
+    of_file = (BUCKET, "path", "size", "modified")
+    measured = rows.groupBy(*of_file, OWNER).agg(F.bool_or("has_gap").alias("has_gap"), *digest_sums()).collect()
+    if any(row["has_gap"] for row in measured):
+        raise ValueError(f"{dataset.name}: null in one of the required columns {required}")
+    owners: dict[tuple[Any, ...], dict[str, SetDigest]] = {}
+    for row in measured:
+        owners.setdefault(tuple(row[name] for name in of_file), {})[row[OWNER]] = digest_from(row)
+    files = []
+    for (bucket, path, size, modified), digests in owners.items():
+        digest = total(digests.values())
+        name = "/".join(path.split("/")[-2:])  # the folder of its bucket, and its own
+        files.append(DataFile(name, size, modified, digest.rows, bucket, digest, digests))
+    return files
+
+
+def _digested(dataset: Dataset, identity: Sequence[str]) -> Dataset:
+    return replace(dataset, columns=tuple(dataset.column(name) for name in identity or dataset.names()))
+
+
+def _part_writer(dataset: Dataset, state: State, folder: str, identity: Sequence[str], make: Make) -> PartWriter:
+    location = state.location
+    return PartWriter(make, location.tables_uri, folder, location.options(), dataset.schema(), tuple(identity))
+
+
+def _part(file: str, size: int, rows: int, digest: str) -> DataFile:
+    return DataFile(file, size, int(time.time() * 1000), rows, digest=SetDigest(rows, digest))

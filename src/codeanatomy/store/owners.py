@@ -1,0 +1,79 @@
+"""What each owner has in each table: the digests that buckets are sums of, kept beside the tables.
+
+With them an update knows what an owner had without reading it: rows that come out as they were are not written, and
+the digest of a bucket follows from what changed in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from codeanatomy.catalogue.columns import Dataset, long, text
+from codeanatomy.store.digests import SetDigest, digest_of_names, total
+from codeanatomy.store.layout import OWNER
+from codeanatomy.store.state import State
+from codeanatomy.store.tables import TablePin, WrittenTable, open_arrow, replace_collected, write_collected
+
+OWNER_DIGESTS = Dataset(
+    "owner_digests",
+    "How many rows each owner has in each table, and their digest.",
+    (
+        text(OWNER, "owner", required=True),
+        text("table_name", "table", required=True),
+        long("rows", "rows it has there", required=True),
+        text("digest", "digest of those rows", required=True),
+    ),
+)
+
+Digests = Mapping[str, Mapping[str, SetDigest]]
+"""By table, then by owner; an owner without rows in a table is left out."""
+
+
+def read_owner_digests(
+    state: State, pin: TablePin, owners: Collection[str] | None = None
+) -> dict[str, dict[str, SetDigest]]:
+    """What these owners have, or all."""
+    only = None if owners is None else pc.field(OWNER).isin(pa.array(owners, pa.string()))
+    rows = open_arrow(state, OWNER_DIGESTS, pin.version, keys=owners).to_table(filter=only)
+    found: dict[str, dict[str, SetDigest]] = {}
+    for owner, table, count, digest in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        found.setdefault(table, {})[owner] = SetDigest(count, digest)
+    return found
+
+
+def write_owner_digests(state: State, digests: Digests, *, previous: TablePin | None = None) -> WrittenTable:
+    """Remember what every owner has, unless that is what `previous` says."""
+    rows = _rows(digests)
+    return write_collected(rows, OWNER_DIGESTS, state, owners=_digests_of(rows), previous=previous)
+
+
+def replace_owner_digests(
+    state: State, digests: Digests, *, owners: Collection[str], base: TablePin, before: Digests
+) -> WrittenTable:
+    """Remember what `owners` have now, in every table; `before` is what they had."""
+    rows = _rows(digests)
+    was = _digests_of(_rows(before))
+    return replace_collected(rows, OWNER_DIGESTS, state, owners=owners, base=base, before=was, after=_digests_of(rows))
+
+
+def _rows(digests: Digests) -> pa.Table:
+    rows = [
+        (owner, table, digest.rows, digest.hash)
+        for table, of_owners in sorted(digests.items())
+        for owner, digest in sorted(of_owners.items())
+        if digest.rows
+    ]
+    columns = zip(*rows, strict=True) if rows else ((),) * len(OWNER_DIGESTS.columns)
+    return pa.table([list(column) for column in columns], schema=OWNER_DIGESTS.schema())
+
+
+def _digests_of(rows: pa.Table) -> dict[str, SetDigest]:
+    """The digests of these rows themselves, by owner."""
+    found: dict[str, SetDigest] = {}
+    for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        digest = digest_of_names(["\0".join(map(str, row))])
+        found[row[0]] = total((found[row[0]], digest)) if row[0] in found else digest
+    return found

@@ -1,0 +1,129 @@
+"""Incremental builds on the step cases: which files a step rebuilds and why, and that its rows are those from scratch.
+
+A build costs seconds however small the repository, so the cases share one and take their steps together.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+
+import codeanatomy as ca
+from codeanatomy.pipeline.request import BuildRequest
+from codeanatomy.pipeline.run import build
+from codeanatomy.pipeline.verify import verify
+from tests.incremental.cases import Impacted, apply_step, differences, lay_out, load_cases, owners, together
+
+CASES = load_cases()
+SHARING = [case for case in CASES if not case.is_alone]
+INDEXED = [case for case in SHARING if case.is_indexed]
+ALONE = [case for case in CASES if case.is_alone]
+STEPS = max(len(case.steps) for case in SHARING)
+OWNER = owners(SHARING)
+
+IMPACTED = "SELECT path, reason_kind, reason_ref, caused_by_path FROM inc_impacted_files ORDER BY path"
+
+
+def by_name(cases):
+    return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)
+
+
+@dataclass
+class Taken:
+    """A step that was taken: what its build rebuilt, and how it compares with a build from scratch."""
+
+    impacted: list[Impacted]
+    unequal: str
+
+
+def take_steps(cases, root, spark, *, index=None, verified=lambda number: True):
+    """Lay the cases out in one repository and build it, then after each step again."""
+    request = BuildRequest(root, index=index)
+    lay_out(together(cases, 0), root)
+    build(request, spark=spark)
+    taken = []
+    for number in range(1, max(len(case.steps) for case in cases) + 1):
+        for case in cases:
+            if number <= len(case.steps):
+                apply_step(case.steps[number - 1], root)
+        result = build(request, spark=spark)
+        assert result.mode in ("incremental", "noop"), f"step {number} made a {result.mode} build: {result.reasons}"
+        rows = ca.open(root).sql(IMPACTED).to_pylist() if result.mode == "incremental" else []
+        impacted = [Impacted(*(row.values())) for row in rows]
+        taken.append(Taken(impacted, unequal(verify(request, spark=spark)) if verified(number) else ""))
+    return taken
+
+
+def unequal(verification):
+    """How a build differs from one from scratch, in words; empty if it does not."""
+    return "\n".join(
+        f"{name}: {table.only_incremental} rows only in the build, {table.only_full} only in one from scratch, such as "
+        + "\n  ".join(map(str, table.examples))
+        for name, table in verification.tables.items()
+        if not table.equal
+    )
+
+
+def assert_as_expected(case, taken, *, indexed=False):
+    found = []
+    for number, step in enumerate(taken, 1):
+        own = [each for each in step.impacted if case.is_alone or OWNER.get(each.path) == case.name]
+        found.append(differences(case, number, own, indexed=indexed))
+    assert not any(found), "\n" + "\n".join(filter(None, found))
+
+
+def assert_as_from_scratch(taken):
+    for number, step in enumerate(taken, 1):
+        assert not step.unequal, f"after step {number}:\n{step.unequal}"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory, spark):
+    """The steps of all cases that share a repository."""
+    return take_steps(SHARING, tmp_path_factory.mktemp("steps"), spark)
+
+
+@by_name(SHARING)
+def test_a_step_rebuilds_what_it_should(case, shared):
+    assert_as_expected(case, shared)
+
+
+def test_steps_rebuild_nothing_else(shared):
+    assert not [each for step in shared for each in step.impacted if each.path not in OWNER]
+
+
+def test_every_step_gives_the_rows_of_a_build_from_scratch(shared):
+    assert len(shared) == STEPS
+    assert_as_from_scratch(shared)
+
+
+@by_name(ALONE)
+def test_a_case_that_needs_a_repository_of_its_own(case, tmp_path, spark):
+    taken = take_steps([case], tmp_path, spark)
+    assert_as_expected(case, taken)
+    assert_as_from_scratch(taken)
+
+
+@pytest.mark.slow
+@by_name(SHARING)
+def test_a_case_in_a_repository_of_its_own(case, tmp_path, spark):
+    last = len(case.steps)
+    taken = take_steps([case], tmp_path, spark, verified=lambda number: number == last)
+    assert_as_expected(case, taken)
+    assert_as_from_scratch(taken)
+
+
+@pytest.fixture(scope="module")
+def shared_and_indexed(tmp_path_factory, spark):
+    """The same steps with a semantic index."""
+    return take_steps(INDEXED, tmp_path_factory.mktemp("indexed_steps"), spark, index="pyrefly")
+
+
+@pytest.mark.slow
+@by_name(INDEXED)
+def test_a_step_rebuilds_what_it_should_with_an_index(case, shared_and_indexed):
+    assert_as_expected(case, shared_and_indexed, indexed=True)
+
+
+@pytest.mark.slow
+def test_every_step_gives_the_rows_of_a_build_from_scratch_with_an_index(shared_and_indexed):
+    assert_as_from_scratch(shared_and_indexed)
