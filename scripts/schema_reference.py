@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
-from codeanatomy.catalogue.tables import FACT_VIEWS, STORED_TABLES, VIEWS
+from codeanatomy.catalogue.runs import RUN_DATASETS
+from codeanatomy.catalogue.tables import DOCUMENT_VIEWS, FACT_VIEWS, SCIP_DOCUMENTS, STORED_TABLES, VIEWS
 from codeanatomy.query.views import CPG_PROPS
 from codeanatomy.rules.compiler import CompiledRule, compile_rules
 from codeanatomy.rules.definition import load_rules
@@ -51,6 +52,10 @@ def reference() -> str:
         *(_dataset(d) for d in VIEWS),
         "## Facts of each file\n",
         *(_dataset(d) for d in FACT_VIEWS),
+        "## Semantic documents of each file\n",
+        *(_dataset(d) for d in (SCIP_DOCUMENTS, *DOCUMENT_VIEWS)),
+        "## What a build did, and why\n",
+        *(_dataset(d) for d in RUN_DATASETS),
     ]
     return "\n".join(parts)
 
