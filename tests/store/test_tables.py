@@ -199,6 +199,20 @@ def test_any_path_will_do(spark: SparkSession, tmp_path: Path) -> None:
         assert collect_garbage(state, lease).files == 0
 
 
+def test_small_files_are_made_one(spark: SparkSession, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_MANY_SMALL_FILES", 3)
+    pin, pins = None, []
+    for name in "abcdef":
+        rows = pa.Table.from_pylist(contents(name), schema=CONTENTS.schema())
+        pin = append_collected(rows, CONTENTS, state, base=pin, identity=IDENTITY).pin
+        pins.append(pin)
+
+    assert len(data_files(state, "contents", pins[-1].version)) < 4
+    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == pins[-1]
+    for count, each in enumerate(pins, start=1):  # every version stays readable
+        assert rows_of(read_table(spark, state, CONTENTS, each.version)) == contents(*"abcdef"[:count])
+
+
 @pytest.fixture(params=["collected", "by Spark"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "COLLECTED_OWNERS", 64 if request.param == "collected" else 0)

@@ -71,6 +71,8 @@ class Impact:
     answers_changed: tuple[ChangedAnswer, ...] = ()
     answers: pa.Table = field(default_factory=ANSWERS.schema().empty_table)
     """The answers of every file that was asked again."""
+    depth: int = 0
+    """How many files in a row a change was passed on through."""
 
     def rebuilt(self) -> frozenset[str]:
         """Ids of the files whose rows are made anew."""
@@ -134,8 +136,10 @@ def find_impact(
     """What the changes alter; `index` is of the new snapshot."""
     reached = _Reach(changes, lookups)
     reconsidered = reached.meeting(modules) if modules else {}
+    depth = int(bool(reconsidered))
     if strategy is Strategy.IMPORT_CLOSURE:
-        reconsidered |= reached.closure(modules, reconsidered)
+        further, depth = reached.closure(modules, reconsidered)
+        reconsidered |= further
     by_id = {file.file_id: file for file in changes.after.values()}
     own = {file.path: file for file in _changed_files(changes)}
     otherwise = {each for each in (documents.changed if documents else ()) if each in by_id} - {
@@ -174,6 +178,7 @@ def find_impact(
         exports,
         tuple(found),
         answers,
+        max(depth, documents.depth if documents else 0),
     )
 
 
@@ -215,25 +220,26 @@ class _Reach:
                 found[file_id] = min(seen, found.get(file_id, seen))
         return found
 
-    def closure(self, modules: ModuleChanges, reached: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-        """Those that look at a module that looks at … one of `modules`."""
+    def closure(
+        self, modules: ModuleChanges, reached: Mapping[str, tuple[str, str]]
+    ) -> tuple[dict[str, tuple[str, str]], int]:
+        """Those that look at a module that looks at … one of `modules`, and the longest such row."""
         lookers: dict[str, list[str]] = {}
         for file_id, entry in self._lookups.of():
             if file_id in self._modules:
                 lookers.setdefault(entry.removeprefix("?"), []).append(file_id)
         causes = {entry.removeprefix("?"): min(modules.causes([entry])) for entry in modules.entries()}
-        for file_id, (_, cause) in reached.items():
-            causes.setdefault(self._modules[file_id], cause)
         found: dict[str, tuple[str, str]] = {}
-        pending = sorted(causes)
-        while pending:
-            module = pending.pop(0)
-            for file_id in sorted(set(lookers.get(module, ())) - reached.keys() - found.keys()):
-                found[file_id] = (module, causes[module])
-                if self._modules[file_id] not in causes:
-                    causes[self._modules[file_id]] = causes[module]
-                    pending.append(self._modules[file_id])
-        return found
+        level, depth = set(causes), 0
+        while level:
+            following = {file_id: module for module in sorted(level) for file_id in lookers.get(module, ())}
+            new = {file_id: module for file_id, module in following.items() if file_id not in found}
+            found |= {file_id: (module, causes[module]) for file_id, module in new.items()}
+            level = {self._modules[file_id] for file_id in new} - causes.keys()
+            for file_id, module in new.items():
+                causes.setdefault(self._modules[file_id], causes[module])
+            depth += bool(new)
+        return {file_id: seen for file_id, seen in found.items() if file_id not in reached}, depth
 
 
 def _answers_that_changed(

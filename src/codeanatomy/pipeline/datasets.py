@@ -90,7 +90,8 @@ def _unnested(rows: pa.Table, dataset: Dataset) -> pa.Table:
 
 def few(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """Few rows as a frame of one partition: what is joined and grouped in one place is never shuffled."""
-    return spark.createDataFrame(rows).coalesce(1)
+    whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()  # Spark wants at least one chunk
+    return spark.createDataFrame(whole).coalesce(1)
 
 
 def repository(spark: SparkSession, inputs: BuildInputs) -> DataFrame:

@@ -48,7 +48,6 @@ from codeanatomy.store.datafiles import collect_rows
 from codeanatomy.store.shared import keep, shared_rows
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import (
-    COLLECTED_OWNERS,
     read_table,
     replace_collected,
     replace_rows,
@@ -152,7 +151,7 @@ def make_scoped(
         base, before, owners = last.tables[table.name], scope.before.get(table.name, {}), scope.owners(table)
         sort_by = _SORT_WITHIN_FILE.get(table.name, ())
         with clock.stage(table.name) as stage:
-            if len(owners) > COLLECTED_OWNERS:
+            if not scope.is_collected(table):
                 outcome = replace_rows(frame, table, state, owners=owners, base=base, before=before, sort_by=sort_by)
                 made.add(outcome)
                 return read_table(spark, state, table, outcome.pin.version, keys=owners)

@@ -51,6 +51,10 @@ class Scope:
         """Whether its rows are better made here than spread over tasks."""
         return len(self.rebuilt) <= COLLECTED_OWNERS
 
+    def is_collected(self, table: Dataset) -> bool:
+        """Whether the rows of a table are better written from here; answers are here already."""
+        return self.is_small or table in _OF_ANSWERS
+
     def owners(self, table: Dataset) -> frozenset[str]:
         """Whose rows are replaced."""
         return (self.asked if table in _OF_ANSWERS else self.rebuilt) | self.gone

@@ -66,7 +66,7 @@ def preview(request: BuildRequest, *, listener: Listener | None = None) -> Previ
     from codeanatomy.pipeline.update import analyse, full_plan  # noqa: PLC0415 - loads the parser
 
     analysis = analyse(state, last, inputs, strategy, StageClock(listener or Silent()))
-    if instead := full_plan(the_plan, last, analysis.impact):
+    if instead := full_plan(the_plan, last, analysis.impact, request.max_impact_depth):
         return _of_everything(instead, state, last, inputs)
     return Preview(the_plan, analysis.impact.files, len(inputs.snapshot.files))
 

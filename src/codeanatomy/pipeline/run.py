@@ -70,7 +70,7 @@ def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spar
         if (latest and latest.build_id) != (last and last.build_id):  # another process was faster
             raise TreeChangedError(location.uri)
         if last and the_plan.mode is Mode.INCREMENTAL:
-            outcome = _update(state, last, inputs, the_plan, strategy, clock, spark)
+            outcome = _update(state, last, inputs, request, the_plan, strategy, clock, spark)
             if isinstance(outcome, Plan):  # a full build is cheaper
                 the_plan = outcome
             else:
@@ -107,6 +107,7 @@ def _update(
     state: State,
     last: Build,
     inputs: BuildInputs,
+    request: BuildRequest,
     the_plan: Plan,
     strategy: Strategy,
     clock: StageClock,
@@ -119,11 +120,11 @@ def _update(
 
         @cache
         def engine() -> SparkSession:
-            return stack.enter_context(_engine(replace(inputs.settings, short_run=True), spark, clock))
+            return stack.enter_context(engine_for(replace(inputs.settings, short_run=True), spark, clock))
 
         made = Made(dict(last.tables))
         analysis = analyse(state, last, inputs, strategy, clock, made, engine)
-        if instead := full_plan(the_plan, last, analysis.impact):
+        if instead := full_plan(the_plan, last, analysis.impact, request.max_impact_depth):
             return instead
         return rebuild(engine(), state, last, inputs, the_plan, strategy, analysis, made, clock)
 
@@ -142,7 +143,7 @@ def _build_all(
     from codeanatomy.pipeline.extraction import extract_new_contents  # noqa: PLC0415
 
     made = Made()
-    with indexing(inputs) as started, _engine(inputs.settings, spark, clock) as session:
+    with indexing(inputs) as started, engine_for(inputs.settings, spark, clock) as session:
         with clock.stage("extract") as stage:
             known = last.tables.get(FACTS.name) if last else None
             made.pins[FACTS.name] = extract_new_contents(session, state, inputs, known, clock.listener, stage)
@@ -182,7 +183,8 @@ def _index_figures(started: Indexing | None, made: Made, problems: tuple[Problem
 
 
 @contextmanager
-def _engine(settings: EngineSettings, spark: SparkSession | None, clock: StageClock) -> Iterator[SparkSession]:
+def engine_for(settings: EngineSettings, spark: SparkSession | None, clock: StageClock) -> Iterator[SparkSession]:
+    """The session that is given, or one that is made and ended here."""
     if spark is not None:
         yield spark
         return

@@ -164,8 +164,11 @@ def _facts(
     return KnownFacts(state, pin.version if pin else None, fresh), pin
 
 
-def full_plan(plan: Plan, last: Build, impact: Impact) -> Plan | None:
-    """The plan of a full build, if that would cost less than this update, going by what builds have cost."""
+def full_plan(plan: Plan, last: Build, impact: Impact, max_depth: int | None) -> Plan | None:
+    """The plan of a full build, if a change is passed on too far, or builds so far say that an update costs more."""
+    if max_depth is not None and impact.depth > max_depth:
+        reason = f"a change is passed on through {impact.depth} files in a row, more than {max_depth}"
+        return replace(plan, mode=Mode.FULL, reasons=(*plan.reasons, reason))
     rebuilt, total = len(impact.rebuilt()), len(impact.changes.after)
     costs = last.figures.get("costs", {})
     if rebuilt <= ALWAYS_UPDATED or "full_seconds" not in costs:

@@ -27,6 +27,9 @@ ROLLBACK = "rollback"
 """Mode of a build that repeats the pins of an earlier one."""
 
 
+_MANY_FILES = 32
+
+
 @dataclass(frozen=True)
 class Build:
     """One committed, immutable, consistent version of every table."""
@@ -76,8 +79,9 @@ def publish(state: State, build: Build) -> None:
     boundary("build.before_publish", build.build_id)
     with writing(state.location):
         row = {**_to_row(build), "sequence": latest["sequence"] + 1 if latest else 0}
-        append = pa.Table.from_pylist([row], schema=BUILDS_SCHEMA)
-        write_deltalake(table, append, mode="append", commit_properties=NO_RETRY)
+        crowded = len(table.file_uris()) >= _MANY_FILES  # one per build since they were last made one
+        written = pa.Table.from_pylist([*rows, row] if crowded else [row], schema=BUILDS_SCHEMA)
+        write_deltalake(table, written, mode="overwrite" if crowded else "append", commit_properties=NO_RETRY)
     boundary("build.published", build.build_id)
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Schema
+from deltalake import CommitProperties, DeltaTable, Schema, WriterProperties
 from deltalake.transaction import AddAction, create_table_with_add_actions
 from pyarrow import fs as pafs
 
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 
 NO_RETRY = CommitProperties(max_commit_retries=0)
 """Commit the next version of what was read, or fail: a retry would put a write on top of rows it never saw."""
+
+_SMALL_BYTES = 1 << 20
+_MANY_SMALL_FILES = 32
 
 COLLECTED_OWNERS = 64
 """Rows of so many owners are collected and written from here."""
@@ -277,9 +280,23 @@ def append_rows(
 def append_collected(
     rows: pa.Table, dataset: Dataset, state: State, *, base: TablePin | None, identity: Sequence[str]
 ) -> WrittenTable:
-    """The same for rows that are here already."""
+    """The same for rows that are here already. Every so often, the small files this leaves are made one."""
     with writing(state.location):
-        return _append(write_here(rows, dataset, state, identity), dataset, state, base)
+        written = _append(write_here(rows, dataset, state, identity), dataset, state, base)
+        if not written.written:
+            return written
+        return replace(written, pin=replace(written.pin, version=_tidied(dataset, state, written.pin.version)))
+
+
+def _tidied(dataset: Dataset, state: State, version: int) -> int:
+    """The version after small files were made one, if there are many: each has to be opened to be searched."""
+    table = DeltaTable(state.location.table_uri(dataset.name), storage_options=state.location.options())
+    sizes = table.get_add_actions().column("size_bytes").to_pylist()
+    if sum(size < _SMALL_BYTES for size in sizes) <= _MANY_SMALL_FILES:
+        return version
+    properties = WriterProperties(compression="ZSTD")
+    table.optimize.compact(target_size=_SMALL_BYTES, writer_properties=properties, commit_properties=NO_RETRY)
+    return int(table.version())
 
 
 def _append(files: Sequence[DataFile], dataset: Dataset, state: State, base: TablePin | None) -> WrittenTable:
