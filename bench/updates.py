@@ -60,6 +60,15 @@ def appended(path: str, text: str) -> Callable[[Path], None]:
     return edit
 
 
+def renamed(old: str, new: str) -> Callable[[Path], None]:
+    """Move a file."""
+
+    def edit(root: Path) -> None:
+        (root / old).rename(root / new)
+
+    return edit
+
+
 def several(*edits: Callable[[Path], None]) -> Callable[[Path], None]:
     """All of them at once."""
 
@@ -147,10 +156,7 @@ EDITS = (
             "from django.utils.text import slugify\n\n\ndef go():\n    return slugify('a')\n",
         ),
     ),
-    Edit(
-        "module renamed",
-        lambda root: (root / "django/utils/brand_new.py").rename(root / "django/utils/newer.py") and None,
-    ),
+    Edit("module renamed", renamed("django/utils/brand_new.py", "django/utils/newer.py")),
     Edit("module deleted", lambda root: (root / "django/utils/newer.py").unlink()),
     Edit(
         "ten files at once",

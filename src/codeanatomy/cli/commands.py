@@ -20,7 +20,9 @@ from codeanatomy.errors import InputError
 
 if TYPE_CHECKING:
     from codeanatomy.pipeline.progress import Listener
+    from codeanatomy.pipeline.replay import Replay
     from codeanatomy.pipeline.request import BuildRequest, BuildResult, Problem
+    from codeanatomy.pipeline.verify import Verification
     from codeanatomy.query.graph import Graph
     from codeanatomy.query.symbol_diff import SymbolDiff
     from codeanatomy.store.builds import Build
@@ -94,17 +96,33 @@ def verify(options: argparse.Namespace) -> int:
 
     with _progress(options) as listener:
         found = run_verify(_request(options), listener=listener)
+    return _tell_comparison(found, options)
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Run a build again from its pinned inputs and compare."""
+    from codeanatomy.pipeline.replay import replay as run_replay
+
+    with _progress(options) as listener:
+        found = run_replay(_request(options), options.build, listener=listener)
+    return _tell_comparison(found, options)
+
+
+def _tell_comparison(found: Verification | Replay, options: argparse.Namespace) -> int:
+    """Show the rows that differ, and the verdict."""
     if options.json:
         _print_json(found.as_json())
-    elif not found.equal:
+    else:
         for name, compared in found.tables.items():
+            if not compared.as_pinned:
+                print(f"{name}: its rows are not those that the build wrote")
             for row in compared.examples:
                 print(f"{name}: {json.dumps(row, default=str)}")
     if not options.quiet:
         differing = [name for name, compared in found.tables.items() if not compared.equal]
         rows = sum(compared.rows for compared in found.tables.values())
         verdict = f"differs in {', '.join(differing)}" if differing else f"equal: {rows:,} rows"
-        _tell(f"verify {found.build_id}: {verdict} ({found.seconds:.1f} s)")
+        _tell(f"{options.command} {found.build_id}: {verdict} ({found.seconds:.1f} s)")
     return 0 if found.equal else 1
 
 
@@ -336,6 +354,17 @@ def _request(options: argparse.Namespace) -> BuildRequest:
     from codeanatomy.pipeline.request import BuildRequest
     from codeanatomy.repo.config import source_root
 
+    scan: dict[str, Any] = {}
+    if "include" in options:
+        scan = {
+            "repo_id": options.repo_id,
+            "include": tuple(options.include or ()),
+            "exclude": tuple(options.exclude or ()),
+            "index": options.index,
+            "scip": options.scip,
+            "roots": tuple(source_root(root, "--root") for root in options.root or ()),
+            "max_file_bytes": options.max_file_mb << 20,
+        }
     engine: dict[str, Any] = {}
     if "profile" in options:
         engine = {
@@ -350,15 +379,9 @@ def _request(options: argparse.Namespace) -> BuildRequest:
         full=getattr(options, "full", False),
         strategy=getattr(options, "strategy", "hybrid"),
         max_impact_depth=getattr(options, "max_impact_depth", None),
-        repo_id=options.repo_id,
-        include=tuple(options.include or ()),
-        exclude=tuple(options.exclude or ()),
-        index=options.index,
-        scip=options.scip,
         scratch=getattr(options, "scratch", None),
-        roots=tuple(source_root(root, "--root") for root in options.root or ()),
-        max_file_bytes=options.max_file_mb << 20,
         storage_options=_pairs(options.storage_option, "--storage-option"),
+        **scan,
         **engine,
     )
 

@@ -81,6 +81,16 @@ def parser() -> argparse.ArgumentParser:
     _scan_options(verify)
     _engine_options(verify)
 
+    replay = _command(
+        chosen,
+        "replay",
+        commands.replay,
+        "run a build again from what it was made from, whatever the tree is now, and compare",
+        "codeanatomy replay 20260301T09",
+        "build",
+    )
+    _engine_options(replay, scratch="where it may write; workers of a cluster must see it")
+
     status = _command(
         chosen, "status", commands.status, "the last build, and whether it is fresh", "codeanatomy status"
     )
@@ -229,12 +239,11 @@ def _update_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _engine_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--scratch",
-        metavar="DIR",
-        help="where an indexer may write; workers of a cluster must see it (default: the state)",
-    )
+def _engine_options(
+    command: argparse.ArgumentParser,
+    scratch: str = "where an indexer may write; workers of a cluster must see it (default: the state)",
+) -> None:
+    command.add_argument("--scratch", metavar="DIR", help=scratch)
     command.add_argument("--profile", choices=PROFILES, default=PROFILES[0], help=f"(default: {PROFILES[0]})")
     command.add_argument("--master", metavar="URL", help="Spark master (default: local[*])")
     command.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://host:port")

@@ -146,8 +146,10 @@ def make_scoped(
         offer_inputs(spark, inputs, of_files, files, state, made.pins[FACTS.name].version)
     offer_documents(spark, needed, state, made.version(DOCUMENTS), owners=scope.rebuilt)
 
+    read = {name for rule in of_files for name in rule.inputs}
+
     def replaced(frame: DataFrame, table: Dataset) -> DataFrame:
-        """Replace the rows of a table; those that were written."""
+        """Replace the rows of a table; those that were written, if a rule reads them."""
         base, before, owners = last.tables[table.name], scope.before.get(table.name, {}), scope.owners(table)
         sort_by = _SORT_WITHIN_FILE.get(table.name, ())
         with clock.stage(table.name) as stage:
@@ -162,7 +164,7 @@ def make_scoped(
                     rows, table, state, owners=owners, base=base, before=before, after=after, sort_by=sort_by
                 )
             )
-            return few(spark, rows)
+            return few(spark, rows) if table.name in read else frame
 
     def make(name: str) -> None:
         if name == DOCUMENTS.name:

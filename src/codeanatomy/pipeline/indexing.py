@@ -72,16 +72,16 @@ class Indexing:
             if isinstance(result, Failed):
                 self.failed.append(result)
             else:
-                self._refuse_changes(result)
+                self._refuse_changes()
                 yield result
                 if result.is_last:
                     return
             self._next = self._pool.submit(self._advance)
 
-    def _refuse_changes(self, shard: Shard) -> None:
-        """The indexer read the files themselves: they must still be those of the snapshot."""
+    def _refuse_changes(self) -> None:
+        """The indexer read the files themselves, and what they import: they must still be those of the snapshot."""
         known = self._inputs.snapshot.stat_cache.entries
-        for path in shard.paths:
+        for path in (file.path for file in self._inputs.snapshot.files if file.content_id):
             try:
                 stamp = Stamp.of((self._inputs.root / path).stat())
             except OSError as error:

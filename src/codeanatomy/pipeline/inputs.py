@@ -66,17 +66,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         raise InputError(f"the state at {location.uri} was made with repo id {state.repo_id!r}, not {repo_id!r}")
     config = read_config(root)
     snapshot = _scan(request, config, repo_id, location)
-    source_bytes = sum(file.size for file in snapshot.files)
-    settings = EngineSettings(
-        profile=profile_named(request.profile),
-        master=request.master,
-        remote=request.remote,
-        shuffle_partitions=shuffle_partitions_for(_ROW_BYTES_PER_SOURCE_BYTE * source_bytes),
-        short_run=source_bytes < _SHORT_RUN_BYTES,
-        long_run=source_bytes > _LONG_RUN_BYTES,
-        preload=("codeanatomy.extract", "codeanatomy.store.parts"),
-        conf=request.spark_conf,
-    )
+    settings = engine_settings(request, snapshot)
     roots = request.roots or config.roots
     rules = _rules()
     provider = choose_provider(request.index or DEFAULT_INDEX, request.scip, root)
@@ -92,6 +82,21 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         fingerprints=fingerprints(rules, settings, roots, repo_id, provider),
         provider=provider,
         scratch=request.scratch,
+    )
+
+
+def engine_settings(request: BuildRequest, snapshot: Snapshot) -> EngineSettings:
+    """How to run Spark for a build of that size."""
+    source_bytes = sum(file.size for file in snapshot.files)
+    return EngineSettings(
+        profile=profile_named(request.profile),
+        master=request.master,
+        remote=request.remote,
+        shuffle_partitions=shuffle_partitions_for(_ROW_BYTES_PER_SOURCE_BYTE * source_bytes),
+        short_run=source_bytes < _SHORT_RUN_BYTES,
+        long_run=source_bytes > _LONG_RUN_BYTES,
+        preload=("codeanatomy.extract", "codeanatomy.store.parts"),
+        conf=request.spark_conf,
     )
 
 

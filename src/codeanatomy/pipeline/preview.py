@@ -63,12 +63,12 @@ def preview(request: BuildRequest, *, listener: Listener | None = None) -> Previ
         return _of_everything(the_plan, state, last, inputs)
     if the_plan.mode is Mode.NOOP:
         return Preview(the_plan, (), len(inputs.snapshot.files))
-    from codeanatomy.pipeline.update import analyse, full_plan  # noqa: PLC0415 - loads the parser
+    from codeanatomy.pipeline.update import analyse, full_plan, with_rules  # noqa: PLC0415 - loads the parser
 
     analysis = analyse(state, last, inputs, strategy, StageClock(listener or Silent()))
     if instead := full_plan(the_plan, last, analysis.impact, request.max_impact_depth):
         return _of_everything(instead, state, last, inputs)
-    return Preview(the_plan, analysis.impact.files, len(inputs.snapshot.files))
+    return Preview(the_plan, with_rules(analysis.impact, the_plan).files, len(inputs.snapshot.files))
 
 
 def _of_everything(the_plan: Plan, state: State | None, last: Build | None, inputs: BuildInputs) -> Preview:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, SCIP_DOCUMENTS
+from codeanatomy.impact.reasons import ImpactedFile, ReasonKind
 from codeanatomy.impact.snapshots import SnapshotChanges, module_changes, snapshot_changes
 from codeanatomy.pipeline.analysis import (
     Impact,
@@ -203,11 +204,12 @@ def rebuild(
     began = clock.seconds()
     impact = analysis.impact
     documents = analysis.documents
-    scope = scope_of(state, last, impact, documents)
-    with tuned(spark, SMALL_JOBS if scope.is_small else {}):
-        if documents is not None:
-            made.add(_write_documents(spark, state, last, documents, scope))
-        make_scoped(spark, state, last, inputs, scope, analysis.facts, made, clock, left_out=plan.whole)
+    scope = scope_of(state, last, impact, documents, plan)
+    if scope.rebuilt | scope.gone | scope.asked:
+        with tuned(spark, SMALL_JOBS if scope.is_small else {}):
+            if documents is not None:
+                made.add(_write_documents(spark, state, last, documents, scope))
+            make_scoped(spark, state, last, inputs, scope, analysis.facts, made, clock, left_out=plan.whole)
     if plan.whole:
         make_whole(spark, state, last, inputs, None, made, clock, only=plan.whole)
     changed = write_digests(state, last, scope, made, plan.whole)
@@ -218,7 +220,7 @@ def rebuild(
     return Outcome(
         plan=plan,
         strategy=strategy,
-        impact=impact,
+        impact=with_rules(impact, plan),
         changed=changed,
         pins=made.pins,
         written=made.written,
@@ -254,14 +256,14 @@ def _write_documents(
     )
 
 
-def scope_of(state: State, last: Build, impact: Impact, documents: Documents | None) -> Scope:
+def scope_of(state: State, last: Build, impact: Impact, documents: Documents | None, plan: Plan) -> Scope:
     """What the impact means for tables."""
     rebuilt, gone, asked = impact.rebuilt(), impact.gone(), impact.asked()
     if documents is not None:
         rebuilt |= documents.changed & {GLOBAL_OWNER}
     if _said_of_others(_stored_answers(state, last, asked | gone)) != _said_of_others(impact.answers):
         rebuilt |= {GLOBAL_OWNER}
-    owners = rebuilt | gone | asked
+    owners = None if plan.whole else rebuilt | gone | asked
     before = read_owner_digests(state, last.tables[OWNER_DIGESTS.name], owners)
     return Scope(rebuilt, gone, asked, impact.answers, before)
 
@@ -288,10 +290,12 @@ def _said_of_others(answers: pa.Table) -> set[tuple[Any, ...]]:
 def write_digests(
     state: State, last: Build, scope: Scope, made: Made, whole: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Remember what each owner has now; for each of the scope's, the tables in which its rows changed."""
-    owners = scope.rebuilt | scope.gone | scope.asked
+    """Remember what each owner has now; the tables in which the rows of each changed."""
     base = last.tables[OWNER_DIGESTS.name]
     tables = scope.before.keys() | made.owners.keys()
+    owners = scope.rebuilt | scope.gone | scope.asked
+    if whole:
+        owners |= {owner for name in tables for owner in (*scope.before.get(name, ()), *made.owners.get(name, ()))}
     before = {name: {each: scope.before.get(name, {}).get(each, NO_ROWS) for each in owners} for name in tables}
     now = {
         name: {
@@ -300,14 +304,26 @@ def write_digests(
         for name, was in before.items()
     }
     if whole:
-        every = read_owner_digests(state, base)
-        merged = {name: made.owners[name] if name in whole else every.get(name, {}) | now[name] for name in tables}
-        made.add(write_owner_digests(state, merged, previous=base))
+        made.add(write_owner_digests(state, now, previous=base))
     else:
         made.add(replace_owner_digests(state, now, owners=owners, base=base, before=before))
     return {
         owner: tuple(sorted(name for name in tables if now[name][owner] != before[name][owner])) for owner in owners
     }
+
+
+def with_rules(impact: Impact, plan: Plan) -> Impact:
+    """The impact, with the files that are rebuilt in some tables because a rule changed."""
+    changed = ", ".join(sorted(each.name for each in plan.invalidations if each.tables))
+    if not changed:
+        return impact
+    named = {file.path for file in impact.files}
+    others = [
+        ImpactedFile(path, file.file_id, ReasonKind.RULE_CHANGED, changed)
+        for path, file in impact.changes.after.items()
+        if path not in named
+    ]
+    return replace(impact, files=tuple(sorted((*impact.files, *others), key=lambda file: file.path)))
 
 
 def _ids(owners: Collection[str]) -> pa.Array:

@@ -40,18 +40,22 @@ SHOWN_ROWS = 5
 
 @dataclass(frozen=True)
 class TableComparison:
-    """One table of the build against the same table built from scratch."""
+    """One table of the build against the same table built from scratch.
+
+    `as_pinned` is false if the rows of the build were found to be others than it remembers.
+    """
 
     rows: int
     rows_full: int
     only_incremental: int = 0
     only_full: int = 0
     examples: tuple[Mapping[str, Any], ...] = ()
+    as_pinned: bool = True
 
     @property
     def equal(self) -> bool:
         """Whether both hold the same rows, as often."""
-        return not self.only_incremental and not self.only_full
+        return self.as_pinned and not self.only_incremental and not self.only_full
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,12 @@ def _statement(compiled: CompiledRule) -> str:
         else f"CAST({_literal(constants.get(field.name))} AS {field.dataType.simpleString()}) AS `{field.name}`"
         for field in spark_schema(compiled.rule.output)
     ]
-    return f"SELECT {', '.join(columns)} FROM (\n{compiled.rule.sql}\n)"  # noqa: S608 - rules are ours
+    return f"SELECT {', '.join(columns)} FROM (\n{compiled.rule.sql}\n)"  # noqa: S608 - ours, or held against ours
 
 
 def _literal(value: str | float | None) -> str:
-    """A constant of a contract as SQL; contracts have no quotes in them."""
-    return "NULL" if value is None else f"'{value}'" if isinstance(value, str) else repr(value)
+    """A constant of a contract as SQL."""
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    return "NULL" if value is None else repr(value)

@@ -1,4 +1,4 @@
-"""Retention: forget old builds, and delete the files no kept build can need.
+"""Retention: forget old builds, and delete the files and run bundles no kept build can need.
 
 First the rows, then the files: a run that dies in between leaves files the next one deletes, never a build without
 its files. The latest version of a table is kept even if no build names it, so that other Delta readers always find a
@@ -17,6 +17,7 @@ from pyarrow import fs as pafs
 
 from codeanatomy.errors import StateError
 from codeanatomy.store.builds import Build, drop_builds, list_builds
+from codeanatomy.store.bundles import bundles_without, drop_bundles
 from codeanatomy.store.cursors import list_cursors
 from codeanatomy.store.failures import writing
 from codeanatomy.store.faults import boundary
@@ -52,6 +53,7 @@ def collect_garbage(
     dropped = tuple(build.build_id for build in builds if build.build_id not in kept_ids)
     with writing(state.location):
         garbage = _garbage(state.location, kept, now)
+        bundles = bundles_without(state, kept_ids, now - _GRACE)
         if not dry_run:
             if dropped:
                 drop_builds(state, dropped)
@@ -59,14 +61,18 @@ def collect_garbage(
             files = _files_of(state.location)
             for file in garbage:
                 files.delete_file(file.path)
-    return GcReport(dropped, len(garbage), sum(file.size for file in garbage))
+            drop_bundles(state, bundles)
+    freed = [*garbage, *(file for bundle in bundles.values() for file in bundle)]
+    return GcReport(dropped, len(freed), sum(file.size for file in freed))
 
 
 def _kept(builds: Sequence[Build], keep: int, younger_than: datetime, awaited: Collection[str]) -> list[Build]:
     """The latest and the other `keep` newest, those younger or awaited, and those a kept rollback went back to."""
     newest = {build.build_id for build in builds[-max(1, keep) :]}
     kept = newest | set(awaited) | {build.build_id for build in builds if build.created_at >= younger_than}
-    kept |= {build.rolled_back_to for build in builds if build.build_id in kept and build.rolled_back_to}
+    for build in reversed(builds):  # a rollback may have gone back to a rollback
+        if build.build_id in kept and build.rolled_back_to:
+            kept.add(build.rolled_back_to)
     return [build for build in builds if build.build_id in kept]
 
 

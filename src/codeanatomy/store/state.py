@@ -46,6 +46,9 @@ BUILDS_SCHEMA = pa.schema(
 )
 """Columns of the `builds` table. Nested values are JSON and times ISO 8601, for pyarrow reads those without pandas."""
 
+RUNS = "runs"
+"""Name of the folder, beside that of the tables, that has a bundle for each build."""
+
 LOG_SETTINGS = {"delta.enableExpiredLogCleanup": "false"}
 """A build pins versions for as long as it is kept, so that no log entry may expire by age."""
 
@@ -99,7 +102,7 @@ def _claim_directory(directory: Path) -> None:
 def refuse_links(location: StateLocation) -> None:
     """A repository may ship a state whose parts are links to places that are not its own: never write through one."""
     if location.is_local:
-        folders = (location.local_path / "tables", location.local_path / CURSORS)
+        folders = tuple(location.local_path / name for name in ("tables", CURSORS, RUNS))
         inside = (part for folder in folders for part in sorted(folder.glob("*")))
         for part in (*(location.local_path / name for name in OWN_FILES), *folders, *inside):
             if part.is_symlink():
