@@ -100,6 +100,7 @@ def test_sql_prints_a_table_json_csv_or_writes_arrow(repo, run, tmp_path):
         (["sql", "DROP TABLE cpg_nodes", "{repo}"], 2, "read-only"),
         (["sql", "SELECT 1", "{repo}", "--build", "nope"], 2, "no build nope"),
         (["rollback", "nope", "{repo}"], 2, "no build nope"),
+        (["replay", "nope", "{repo}"], 2, "no build nope"),
         (["gc", "{repo}", "--keep", "0"], 2, "--keep"),
         (["publish", "{repo}", "--out", "{repo}"], 2, "not an earlier publication"),
         (["publish", "{repo}", "--out", "x", "--table", "ghosts"], 2, "no dataset is called 'ghosts'"),

@@ -42,6 +42,11 @@ def complaints(case, number, reasons, *, indexed=False):
     return differences(case, number, found, indexed=indexed)
 
 
+def fail_with(*found):
+    if any(found):
+        pytest.fail("\n".join(filter(None, found)), pytrace=False)
+
+
 @pytest.fixture(scope="module")
 def shared():
     """What the steps of all cases that share a repository impact, step by step."""
@@ -51,20 +56,20 @@ def shared():
 @by_name(SHARING)
 def test_expectations_hold_in_one_repository(case, shared):
     for number, reasons in enumerate(shared, 1):
-        assert not (found := complaints(case, number, of_case(case, reasons))), found
+        fail_with(complaints(case, number, of_case(case, reasons)))
 
 
 @by_name(ALONE)
 def test_expectations_hold_alone(case):
     for number, reasons in enumerate(impacts(case.versions()), 1):
-        assert not (found := complaints(case, number, reasons)), found
+        fail_with(complaints(case, number, reasons))
 
 
 @pytest.mark.slow
 @by_name(SHARING)
 def test_expectations_hold_in_a_repository_of_its_own(case):
     for number, reasons in enumerate(impacts(case.versions()), 1):
-        assert not (found := complaints(case, number, reasons)), found
+        fail_with(complaints(case, number, reasons))
 
 
 @pytest.mark.slow
@@ -76,7 +81,7 @@ def test_expectations_hold_with_an_index():
         for number, reasons in enumerate(impacts(trees, indexed=True), 1)
         for case in cases
     ]
-    assert not any(found), "\n".join(filter(None, found))
+    fail_with(*found)
 
 
 def test_expectations_of_one_case_are_not_those_of_another():

@@ -192,7 +192,7 @@ def test_a_lost_data_file_is_made_anew_by_a_full_build(built, spark):
     assert ca.open(built).sql("SELECT * FROM cpg_nodes").num_rows == again.tables["cpg_nodes"]["rows"]
 
 
-@pytest.mark.parametrize("part", ["lease", ".gitignore", "tables", "tables/cpg_nodes"])
+@pytest.mark.parametrize("part", ["lease", ".gitignore", "tables", "tables/cpg_nodes", "runs"])
 def test_a_state_is_never_written_through_a_link(built, tmp_path, part):
     precious = tmp_path / "precious"
     precious.write_text("keep me")

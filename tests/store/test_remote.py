@@ -24,6 +24,8 @@ from codeanatomy.store import (
     read_table,
     write_table,
 )
+from codeanatomy.store.bundles import read_bundle_text, write_bundle
+from codeanatomy.store.loans import lend_table
 
 from .samples import CONTENTS, IDENTITY, THINGS, build_of, contents, frame_of, rows_of, things
 
@@ -50,6 +52,30 @@ def test_build_and_read(spark: SparkSession, state: State) -> None:
     assert rows_of(read_table(spark, state, THINGS, build.tables["things"].version)) == sorted(things(), key=repr)
     assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == build.tables["contents"]
     assert open_arrow(state, THINGS, build.tables["things"].version, keys=["file3"]).count_rows() >= 4
+
+
+def test_a_table_is_lent_to_a_local_state(spark: SparkSession, state: State, tmp_path: Path) -> None:
+    first = write_table(frame_of(spark, THINGS, things(range(5))), THINGS, state).pin
+    write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    borrower = create_state(StateLocation.at(tmp_path / "beside"), 4)
+    lend_table(state, "things", first.version, borrower)
+    assert rows_of(read_table(spark, borrower, THINGS, first.version)) == sorted(things(range(5)), key=repr)
+
+
+def test_bundles_of_builds_under_way_are_not_garbage(state: State, tmp_path: Path) -> None:
+    publish(state, build_of(1, None))
+    kept = build_of(1, None).build_id
+    for build_id in (kept, "20260101T000009-dead00"):
+        write_bundle(state, build_id, {"manifest.json": "{}" * 100_000}, {})
+    assert read_bundle_text(state, kept, "manifest.json") == "{}" * 100_000
+    with hold_lease(state.location) as lease:
+        assert collect_garbage(state, lease).files == 0
+        two_days_ago = time.time() - 2 * 86_400
+        for path in (tmp_path / "state" / "runs").rglob("*.json"):
+            os.utime(path, (two_days_ago, two_days_ago))
+        assert collect_garbage(state, lease).files == 1
+    assert read_bundle_text(state, kept, "manifest.json") is not None
+    assert read_bundle_text(state, "20260101T000009-dead00", "manifest.json") is None
 
 
 def test_files_of_a_build_under_way_are_not_garbage(spark: SparkSession, state: State, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from codeanatomy.store import (
     rollback_build,
     write_table,
 )
+from codeanatomy.store.bundles import read_bundle_text, write_bundle
 from codeanatomy.store.cursors import move_cursor
 
 from .samples import THINGS, build_of, frame_of, state_at, things
@@ -112,6 +113,36 @@ def test_what_a_rollback_went_back_to_stays(spark: SparkSession, state: State) -
 
     assert list_builds(state) == [builds[0], back]
     assert read_table(spark, state, THINGS, back.tables["things"].version).count() == 10
+
+
+def test_what_a_rollback_to_a_rollback_went_back_to_stays(spark: SparkSession, state: State) -> None:
+    builds = four_builds(spark, state)
+    once = rollback_build(builds[0], builds[-1], datetime.now(UTC))
+    publish(state, once)
+    twice = rollback_build(once, once, datetime.now(UTC) + timedelta(seconds=1))
+    publish(state, twice)
+
+    gc(state, keep=1)
+
+    assert list_builds(state) == [builds[0], once, twice]
+
+
+def test_bundles_go_with_their_builds(spark: SparkSession, state: State) -> None:
+    builds = four_builds(spark, state)
+    back = rollback_build(builds[0], builds[-1], datetime.now(UTC))
+    publish(state, back)
+    unpublished = "20260101T000009-dead00"
+    for build_id in (*(build.build_id for build in builds), unpublished):
+        write_bundle(state, build_id, {"manifest.json": "{}"}, {})
+    on_disk = len(data_on_disk(state))
+
+    planned = gc(state, keep=1, dry_run=True)
+    assert all(read_bundle_text(state, build.build_id, "manifest.json") == "{}" for build in builds)
+    report = gc(state, keep=1)
+
+    assert report == planned
+    assert report.files == on_disk - len(data_on_disk(state)) + 4
+    assert [path.name for path in (state.location.local_path / "runs").iterdir()] == [builds[0].build_id]
 
 
 def test_young_builds_stay(spark: SparkSession, state: State) -> None:

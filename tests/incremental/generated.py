@@ -1,0 +1,285 @@
+"""Generated programs and edits of them: small packages over few names, so that names collide, dangle and come back.
+
+A program is a tree of texts by path. Everything is drawn from a `random.Random`, or from what Hypothesis gives for one.
+With a `prefix` its top-level names are its own, so that several programs fit into one repository.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Final
+
+Program = dict[str, str]
+
+_USUAL_PATHS: Final = ("{}p/__init__.py", "{}p/a.py", "{}p/b.py", "{}q/a.py", "{}top.py")
+_OTHER_PATHS: Final = (
+    "{}p/sub/__init__.py",
+    "{}p/sub/a.py",
+    "{}d/src/{}r/a.py",
+    "{}p/a.pyi",
+    "{}p/b/__init__.py",
+    "{}p/b/f.py",
+    "{}q/__init__.py",
+    "{}q/b.py",
+    "{}d/src/{}r/__init__.py",
+    "{}d/__init__.py",
+    "{}p-stubs/b.pyi",
+    "{}d/src/{}p/a.py",
+    "{}q/src/{}r/a.py",
+)
+"""Packages with and without `__init__`, one beside a module of its name, stubs, and source roots."""
+
+_USUAL_MODULES: Final = ("{}p", "{}p.a", "{}p.b", "{}q.a", "{}top", ".a", ".b", ".")
+_OTHER_MODULES: Final = ("{}p.sub", "{}p.sub.a", "{}p.b.f", "{}q", "{}q.b", "{}r", "{}r.a", "{}d", "{}d.src.{}r.a")
+_OUTER_MODULES: Final = ("os", "{}none", "{}none.deep", "{}p.none")
+_ODD_RELATIVES: Final = ("..", ".sub", ".sub.a", "..a", ".none")
+
+_FUNCTIONS: Final = ("f", "g")
+_CLASSES: Final = ("C", "D")
+_OBJECTS: Final = (*_FUNCTIONS, *_CLASSES, "x")
+_NAMES: Final = (*_OBJECTS, "a", "b", "sub")
+_MEMBERS: Final = ("m", "n")
+_WORD: Final = re.compile(r"\b[fgCDxabmn]\b")
+_BROKEN: Final = "def (:\n    pass"
+
+
+class Author:
+    """Writes programs, and edits them; remembers every text that a path ever had."""
+
+    def __init__(self, random: Random, prefix: str = "") -> None:
+        self.random = random
+        self._prefix = prefix
+        self._past: dict[str, list[str]] = {}
+
+    def program(self) -> Program:
+        """A program of the usual files and a few others."""
+        others = self.random.sample(self._own(_OTHER_PATHS), self._number(1, 4))
+        return {path: self.source() for path in (*self._own(_USUAL_PATHS), *others)}
+
+    def edited(self, program: Mapping[str, str], kinds: Sequence[str] = ()) -> Program:
+        """The program after edits of these kinds, or after a few of any."""
+        for path, text in program.items():
+            if text not in self._past.setdefault(path, []):
+                self._past[path].append(text)
+        after = dict(program)
+        for kind in kinds or self.random.choices(_WEIGHTED, k=self._one_of((1, 1, 1, 2, 3))):
+            getattr(self, f"_{kind}")(after)
+        return after
+
+    # Sources.
+
+    def source(self) -> str:
+        """A module: imports, definitions, uses of names."""
+        parts = [self._import() for _ in range(self._number(0, 3))]
+        parts += [self._definition() for _ in range(self._number(0, 2))]
+        parts += [self._use() for _ in range(self._number(0, 2))]
+        if self._sometimes():
+            parts.insert(self._number(0, len(parts)), self._one_of((self._exports, self._hook))())
+        return joined(parts)
+
+    def statement(self) -> str:
+        """Any statement."""
+        return self._one_of(
+            (self._import, self._import, self._definition, self._definition, self._use, self._exports)
+        )()
+
+    def _import(self) -> str:
+        kind = self._number(0, 9)
+        module, name = self._module(), self._one_of(_NAMES)
+        if kind < 4:
+            return f"from {module} import {name}"
+        if kind < 6:
+            return f"from {module} import *"
+        if kind == 6:
+            return f"from {module} import {name} as {self._one_of(_NAMES)}"
+        if kind == 7:
+            return f"try:\n    from {module} import {name}\nexcept ImportError:\n    {name} = {self._value()}"
+        absolute = self._one_of(self._own((*_USUAL_MODULES[:5], *_OTHER_MODULES, *_OUTER_MODULES)))
+        return f"import {absolute}" if kind == 8 else f"import {absolute} as {name}"
+
+    def _module(self) -> str:
+        if not self._sometimes():
+            return self._one_of(self._own(_USUAL_MODULES))
+        return self._one_of((*self._own((*_OTHER_MODULES, *_OUTER_MODULES)), *_ODD_RELATIVES))
+
+    def _exports(self) -> str:
+        names = sorted(self.random.sample(_NAMES, self._number(1, 3)))
+        more = ("", "", f"\n__all__ += {self._one_of(_NAMES)}.__all__", f"\n__all__.remove({names[0]!r})")
+        return f"__all__ = {names!r}{self._one_of(more)}"
+
+    def _hook(self) -> str:
+        return "def __getattr__(name):\n    return 1"
+
+    def _definition(self) -> str:
+        return self._one_of((self._function, self._class, self._assignment))()
+
+    def _function(self) -> str:
+        name, made = self._one_of(_FUNCTIONS), self._value()
+        kind = self._number(0, 9)
+        if kind < 4:
+            return f"def {name}():\n    return {made}"
+        if kind < 6:
+            return f"def {name}() -> {self._one_of(_CLASSES)}:\n    ..."
+        if kind < 8:
+            return f"def {name}():\n    yield {made}"
+        if kind == 8:
+            return (
+                f"@{self._one_of(_OBJECTS)}\ndef {name}(x: {self._one_of(_CLASSES)}):\n    return x.{self._member()}()"
+            )
+        return f"def {name}():\n    from {self._module()} import {self._one_of(_NAMES)} as x\n    return x()"
+
+    def _class(self) -> str:
+        bases = [self._one_of((*_CLASSES, self._value())) for _ in range(self._one_of((0, 0, 1, 1, 2)))]
+        bases += [f"metaclass={self._one_of(_CLASSES)}"] if self._number(0, 9) == 9 else []
+        body = [self._class_member() for _ in range(self._number(0, 3))] or ["    pass"]
+        head = f"class {self._one_of(_CLASSES)}"
+        return "\n".join([f"{head}({', '.join(bases)}):" if bases else f"{head}:", *body])
+
+    def _class_member(self) -> str:
+        name, made = self._member(), self._value()
+        return self._one_of(
+            (
+                f"    def {name}(self):\n        return {made}",
+                f"    def {name}(self):\n        return self.{self._member()}()",
+                f"    def {name}(self):\n        return super().{self._member()}()",
+                f"    {name} = {made}",
+                f"    @property\n    def {name}(self):\n        return {made}",
+                f"    def __init__(self):\n        self.{name} = {made}",
+                f"    def __call__(self):\n        return {made}",
+                f"    def __enter__(self):\n        return {made}",
+                f"    def __iter__(self):\n        yield {made}",
+                f"    @classmethod\n    def {name}(cls):\n        return cls()",
+            )
+        )
+
+    def _assignment(self) -> str:
+        return f"{self._one_of(_OBJECTS)} = {self._value()}"
+
+    def _use(self) -> str:
+        name, value = self._one_of(_OBJECTS), self._value()
+        kind = self._number(0, 9)
+        if kind < 7:
+            return value
+        if kind == 7:
+            return f"with {value} as {name}:\n    {name}.{self._member()}()"
+        if kind == 8:
+            return f"for {name} in {value}:\n    {name}.{self._member()}()"
+        return f"if {value}:\n    {name} = {self._value()}\nelse:\n    {name} = {self._value()}"
+
+    def _value(self) -> str:
+        """An expression: a name, what it has, what calling that gives."""
+        name, member = self._one_of(_OBJECTS), self._member()
+        kind = self._number(0, 9)
+        if kind == 7:
+            name = f"{self._one_of(_NAMES)}.{name}"
+        if kind == 8:
+            name = f"{self._one_of(self._own((*_USUAL_MODULES[:5], *_OTHER_MODULES)))}.{name}"
+        if kind == 9:
+            return f"{name}().{member}().{self._member()}[0].{self._member()}"
+        return name + self._one_of(("", "()", "()", f"().{member}", f"().{member}()", f".{member}()"))
+
+    def _member(self) -> str:
+        return self._one_of(_MEMBERS)
+
+    # Edits: each changes a program in place, or does nothing if there is nothing to do it to.
+
+    def _add_statement(self, program: Program) -> None:
+        path = self._path(program)
+        parts = statements(program[path])
+        parts.insert(self._number(0, len(parts)), self.statement())
+        program[path] = joined(parts)
+
+    def _remove_statement(self, program: Program) -> None:
+        path = self._path(program)
+        if parts := statements(program[path]):
+            parts.pop(self._number(0, len(parts) - 1))
+        program[path] = joined(parts)
+
+    def _replace_word(self, program: Program) -> None:
+        path = self._path(program)
+        if places := list(_WORD.finditer(program[path])):
+            place = self._one_of(places)
+            alike = next(words for words in (_FUNCTIONS, _CLASSES, _MEMBERS, _NAMES) if place[0] in words)
+            program[path] = program[path][: place.start()] + self._one_of(alike) + program[path][place.end() :]
+
+    def _rename_definition(self, program: Program) -> None:
+        path = self._path(program)
+        word, (old, new) = self._one_of((("def", _FUNCTIONS), ("class", _CLASSES)))
+        program[path] = re.sub(rf"^{word} {old}\b", f"{word} {new}", program[path], flags=re.MULTILINE)
+
+    def _replace(self, program: Program) -> None:
+        program[self._path(program)] = self.source()
+
+    def _break(self, program: Program) -> None:
+        path = self._path(program)
+        parts = statements(program[path])
+        parts.insert(self._number(0, len(parts)), _BROKEN)
+        program[path] = joined(parts)
+
+    def _empty(self, program: Program) -> None:
+        program[self._path(program)] = ""
+
+    def _add(self, program: Program) -> None:
+        program[self._free_path(program)] = self.source()
+
+    def _delete(self, program: Program) -> None:
+        if len(program) > 1:
+            del program[self._path(program)]
+
+    def _rename(self, program: Program) -> None:
+        new = self._free_path(program)
+        program[new] = program.pop(self._path(program))
+
+    def _copy(self, program: Program) -> None:
+        program[self._free_path(program)] = program[self._path(program)]
+
+    def _swap(self, program: Program) -> None:
+        one, other = self._path(program), self._path(program)
+        program[one], program[other] = program[other], program[one]
+
+    def _revert(self, program: Program) -> None:
+        path = self._one_of(sorted(self._past))
+        program[path] = self._one_of(self._past[path])
+
+    def _path(self, program: Program) -> str:
+        return self._one_of(sorted(program))
+
+    def _free_path(self, program: Program) -> str:
+        paths = self._own((*_USUAL_PATHS, *_OTHER_PATHS))
+        return self._one_of([path for path in paths if path not in program] or paths)
+
+    # Chance.
+
+    def _one_of(self, choices):
+        return self.random.choice(choices)
+
+    def _number(self, lowest: int, highest: int) -> int:
+        return self.random.randint(lowest, highest)
+
+    def _sometimes(self) -> bool:
+        return self._number(0, 4) == 4
+
+    def _own(self, names: Sequence[str]) -> list[str]:
+        """Paths or modules with the prefix."""
+        return [name.format(self._prefix, self._prefix) for name in names]
+
+
+EDITS: Final = (
+    *("add_statement", "remove_statement", "replace_word", "rename_definition", "replace", "break", "empty"),
+    *("add", "delete", "rename", "copy", "swap", "revert"),
+)
+"""The kinds of edits there are."""
+
+_WEIGHTED: Final = (*EDITS, "add_statement", "remove_statement", "rename_definition", *["replace_word"] * 5)
+
+
+def statements(source: str) -> list[str]:
+    """The statements of a generated source."""
+    return [each for each in source.strip("\n").split("\n\n") if each]
+
+
+def joined(parts: Sequence[str]) -> str:
+    """The source made of these statements."""
+    return "".join(f"{part}\n\n" for part in parts)

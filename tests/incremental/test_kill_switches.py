@@ -1,0 +1,336 @@
+"""The proof has teeth: with any one part of an update switched off, rows come out wrong, and a check says so.
+
+Each switch takes away one thing that an update does. What looks after the rest is not to make up for it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import codeanatomy as ca
+from codeanatomy.catalogue.columns import GLOBAL_OWNER
+from codeanatomy.impact import snapshots
+from codeanatomy.impact.reasons import ReasonKind
+from codeanatomy.pipeline import analysis, evaluation, lookups, update
+from codeanatomy.resolve import Resolver, answers
+from codeanatomy.resolve.index import FileNames
+from codeanatomy.store import owners, tables
+from tests.incremental.test_random_edits import off_trail, walk
+from tests.incremental.updates import first_build, from_scratch, put, unlike
+from tests.incremental.versions import Contents, answered, overlooked
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Something that is switched off, and a file of `BEFORE` or `AFTER` whose rows then come out wrong."""
+
+    name: str
+    off: Callable[[pytest.MonkeyPatch], None]
+    wrong: str
+    is_slow: bool = True
+
+
+BEFORE = {
+    "k_added/old.py": "",
+    "k_changed/a.py": "def f():\n    return 1\n",
+    "k_renamed/old.py": "def unique(): pass\n",
+    "k_deleted/a.py": "import os\nos.getcwd()\n",
+    "k_emptied/a.py": "import os\nos.getpid()\n",
+    "k_moved/src/k_root/a.py": "from . import b\nb.f()\n",
+    "k_moved/src/k_root/b.py": "def f(): pass\n",
+    "k_import_module/user.py": "import k_late\n",
+    "k_import_name/a.py": "def f(): pass\ndef kept(): pass\n",
+    "k_import_name/user.py": "from k_import_name.a import f\n",
+    "k_import_star/a.py": "def f(): pass\ndef kept(): pass\n",
+    "k_import_star/user.py": "from k_import_star.a import *\nf()\n",
+    "k_base_class/a.py": "class C: pass\n",
+    "k_base_class/user.py": "import k_base_class.a as a\nclass D(a.C): pass\n",
+    "k_caller/a.py": "def f(): pass\n",
+    "k_caller/user.py": "import k_caller.a as a\na.f()\n",
+    "k_name/a.py": "v = 1\n",
+    "k_name/user.py": "import k_name.a as a\nx = a.v\n",
+    "k_result/a.py": "class C:\n    def m(self): pass\nclass D:\n    def m(self): pass\ndef f():\n    return C()\n",
+    "k_result/user.py": "import k_result.a as a\na.f().m()\n",
+    "k_package/user.py": "import k_names\n",
+    "k_outside/a.py": "import k_was_outside\n",
+}
+"""Programs that share a repository, so that one build serves all switches; each has top-level names of its own."""
+
+AFTER = {
+    **BEFORE,
+    "k_added/new.py": "def f(): pass\n",
+    "k_changed/a.py": "def f():\n    return g()\ndef g(): pass\n",
+    "k_renamed/new.py": BEFORE["k_renamed/old.py"],
+    "k_emptied/a.py": "",
+    "k_moved/__init__.py": "",
+    "k_late.py": "",
+    "k_import_name/a.py": "def kept(): pass\n",
+    "k_import_star/a.py": "def kept(): pass\n",
+    "k_base_class/a.py": "class E: pass\n",
+    "k_caller/a.py": "def g(): pass\n",
+    "k_name/a.py": "w = 1\n",
+    "k_result/a.py": BEFORE["k_result/a.py"].replace("return C()", "return D()"),
+    "k_names/inside.py": "",
+    "k_outside/a.py": "import k_is_outside\n",
+}
+for gone in ("k_renamed/old.py", "k_deleted/a.py"):
+    del AFTER[gone]
+
+
+# What an update looks for. These need no build: the answers of both versions are worked out in this process.
+
+
+def no_absent_modules(patch):
+    """Trails keep the modules that are there, and forget those that are not, or only had to be."""
+    patch.setattr(answers, "_sorted", lambda trail: sorted(each for each in trail if not each.startswith("?")))
+
+
+def no_present_modules(patch):
+    """Trails keep that modules are there, and forget that something was looked for in them."""
+    patch.setattr(answers, "_sorted", lambda trail: sorted({f"?{each.removeprefix('?')}" for each in trail}))
+
+
+def no_entries_of_existence(patch):
+    """A module that comes or goes is looked for only where its contents were."""
+    patch.setattr(snapshots.ModuleChanges, "entries", lambda self: sorted({*self.contents, *self.existence}))
+
+
+def changed_modules(patch, change):
+    """What changed in modules, and then with something missing."""
+    real = snapshots.module_changes
+
+    def less(changes, contents):
+        return change(real(changes, contents))
+
+    for module in (snapshots, update):
+        patch.setattr(module, "module_changes", less)
+
+
+def no_contents(patch):
+    changed_modules(patch, lambda found: replace(found, contents={}))
+
+
+def no_existence(patch):
+    changed_modules(patch, lambda found: replace(found, existence={}))
+
+
+def no_packages(patch):
+    """Packages without a file of their own neither come nor go."""
+    patch.setattr(snapshots, "_packages", lambda files: set())
+
+
+def no_results(patch):
+    """What functions give is no part of what a module holds for others."""
+    real = snapshots._held
+
+    def held(file, contents):
+        names = real(file, contents)
+        return replace(names, returns={}, return_types={}, yields={}) if isinstance(names, FileNames) else names
+
+    patch.setattr(snapshots, "_held", held)
+
+
+def no_moved_modules(patch):
+    """A file that goes by another module name, because a package came above it, is as it was."""
+    real = snapshots.snapshot_changes
+
+    def changes(before, after):
+        return replace(real(before, after), moved_modules=())
+
+    for module in (snapshots, update):
+        patch.setattr(module, "snapshot_changes", changes)
+
+
+SEARCH = (
+    Switch("absent modules on trails", no_absent_modules, "k_import_module/user.py"),
+    Switch("present modules on trails", no_present_modules, "k_caller/user.py"),
+    Switch("existence among the entries", no_entries_of_existence, "k_import_module/user.py"),
+    Switch("contents of modules", no_contents, "k_import_name/user.py"),
+    Switch("existence of modules", no_existence, "k_import_module/user.py"),
+    Switch("existence of packages", no_packages, "k_package/user.py"),
+    Switch("results of functions", no_results, "k_result/user.py"),
+    Switch("moved modules", no_moved_modules, "k_moved/src/k_root/a.py"),
+)
+
+
+def by_name(switches):
+    return pytest.mark.parametrize(
+        "switch",
+        [pytest.param(each, id=each.name, marks=[pytest.mark.slow] if each.is_slow else []) for each in switches],
+    )
+
+
+def searched(*programs):
+    """The paths of answers that an update from each program to the next would overlook."""
+    contents = Contents(text for program in programs for text in program.values())
+    versions = [answered(program, contents) for program in programs]
+    return {each.path for before, after in pairwise(versions) for each in overlooked(before, after, contents)}
+
+
+def test_nothing_is_overlooked_with_everything_on():
+    assert not searched(BEFORE, AFTER, BEFORE)
+
+
+@pytest.mark.parametrize("switch", SEARCH, ids=lambda switch: switch.name)
+def test_something_is_overlooked_without(switch, monkeypatch):
+    switch.off(monkeypatch)
+    assert switch.wrong in searched(BEFORE, AFTER)
+
+
+@pytest.mark.parametrize("switch", SEARCH, ids=lambda switch: switch.name)
+def test_random_edits_notice_the_lack_of(switch, monkeypatch):
+    switch.off(monkeypatch)
+    assert any(searched(*walk(seed, 10)) for seed in range(20))
+
+
+def test_an_answer_that_forgets_where_it_looked_is_noticed(monkeypatch):
+    real = Resolver._external_stars
+    monkeypatch.setattr(Resolver, "_external_stars", lambda self, file: (real(self, file)[0], frozenset()))
+    program = {"a.py": "from b import *\nf()\n", "b.py": "from c import *\n"}
+    assert list(off_trail(program, Contents(program.values()), lambda asked: asked))
+
+
+# What an update does with what it found. These are built, and held against a build from scratch.
+
+
+def without_reason(kind):
+    """Files that are to be rebuilt for this reason are not."""
+
+    def off(patch):
+        real = update.find_impact
+
+        def find_impact(*arguments):
+            found = real(*arguments)
+            return replace(found, files=tuple(file for file in found.files if file.reason_kind != kind))
+
+        patch.setattr(update, "find_impact", find_impact)
+
+    return off
+
+
+def no_gone_files(patch):
+    patch.setattr(analysis.Impact, "gone", lambda self: frozenset())
+
+
+def no_lookups(patch):
+    patch.setattr(lookups.Lookups, "of", lambda self, entries=None: [])
+
+
+def replaced_by_rows(patch):
+    """Rows are replaced of the owners that have new ones, not of those that are listed."""
+    real = tables.replace_collected
+
+    def replace_collected(rows, dataset, state, *, owners, **more):
+        present = set(rows["file_id"].to_pylist())
+        return real(rows, dataset, state, owners=[owner for owner in owners if owner in present], **more)
+
+    patch.setattr(evaluation, "replace_collected", replace_collected)
+
+
+def merged_by_rows(patch):
+    """The same, but digests are told as if it had been by the list."""
+    real = tables._merged
+
+    def merged(rows, dataset, state, owners, *more):
+        present = set(rows["file_id"].to_pylist())
+        return real(rows, dataset, state, [owner for owner in owners if owner in present], *more)
+
+    patch.setattr(tables, "_merged", merged)
+
+
+def nothing_compared(patch):
+    """Whatever comes out is taken for what was there."""
+    real = tables._replace
+
+    def unchanged(dataset, state, owners, base, before, after, write):
+        return real(dataset, state, owners, base, before, before, write)
+
+    patch.setattr(tables, "_replace", unchanged)
+
+
+def no_rows_of_no_file(patch):
+    real = update.scope_of
+
+    def scope_of(*arguments):
+        scope = real(*arguments)
+        return replace(scope, rebuilt=scope.rebuilt - {GLOBAL_OWNER})
+
+    patch.setattr(update, "scope_of", scope_of)
+
+
+def nothing_remembered(patch):
+    """What each owner has now is not written down."""
+
+    def forget(state, digests, *, owners, base, before):
+        return tables.WrittenTable(owners_table, base, written=False, files=0, bytes=0)
+
+    owners_table = owners.OWNER_DIGESTS.name
+    patch.setattr(update, "replace_owner_digests", forget)
+
+
+REBUILDING = (
+    Switch("added", without_reason(ReasonKind.ADDED), "k_added/new.py"),
+    Switch("content_changed", without_reason(ReasonKind.CONTENT_CHANGED), "k_changed/a.py"),
+    Switch("renamed", without_reason(ReasonKind.RENAMED), "k_renamed/new.py"),
+    Switch("deleted", no_gone_files, "k_deleted/a.py"),
+    Switch("module_renamed", without_reason(ReasonKind.MODULE_RENAMED), "k_moved/src/k_root/b.py"),
+    Switch("import_module", without_reason(ReasonKind.IMPORT_MODULE), "k_import_module/user.py"),
+    Switch("import_name", without_reason(ReasonKind.IMPORT_NAME), "k_import_name/user.py", is_slow=False),
+    Switch("import_star", without_reason(ReasonKind.IMPORT_STAR), "k_import_star/user.py"),
+    Switch("base_class", without_reason(ReasonKind.BASE_CLASS), "k_base_class/user.py"),
+    Switch("caller_qname", without_reason(ReasonKind.CALLER_QNAME), "k_caller/user.py"),
+    Switch("name_qname", without_reason(ReasonKind.NAME_QNAME), "k_name/user.py"),
+    Switch("who looked at what", no_lookups, "k_caller/user.py"),
+    Switch("replaced by list", replaced_by_rows, "k_emptied/a.py", is_slow=False),
+    Switch("merged by list", merged_by_rows, "k_deleted/a.py"),
+    Switch("compared with before", nothing_compared, "k_changed/a.py", is_slow=False),
+    Switch("rows of no file", no_rows_of_no_file, "k_is_outside", is_slow=False),
+    Switch("what owners have", nothing_remembered, "remembered"),
+    *(each for each in SEARCH if "on trails" not in each.name),
+)
+"""Trails are made by workers of Spark's, which no switch of this process reaches."""
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory, spark):
+    """The programs as they were, built."""
+    return first_build(tmp_path_factory.mktemp("before") / "repo", BEFORE, spark)
+
+
+@pytest.fixture(scope="module")
+def after(tmp_path_factory, before, spark):
+    """The programs as they are, built from scratch."""
+    root = tmp_path_factory.mktemp("after") / "repo"
+    put(root, AFTER)
+    return from_scratch(root, tmp_path_factory.mktemp("scratch"), spark)
+
+
+def updated(before, place, spark):
+    """A copy of the first build, brought up to date."""
+    root = Path(shutil.copytree(before, place / "repo"))
+    put(root, AFTER)
+    result = ca.build(ca.BuildRequest(root), spark=spark)
+    assert result.mode == "incremental"
+    return ca.open(root)
+
+
+def test_rows_are_right_with_everything_on(before, after, tmp_path, spark):
+    graph = updated(before, tmp_path, spark)
+    assert not unlike(graph, after)
+    reasons = graph.sql("SELECT path, reason_kind FROM inc_impacted_files").to_pylist()
+    expected = {each.wrong: each.name for each in REBUILDING if each.name in list(ReasonKind)}
+    assert expected.items() <= {row["path"]: row["reason_kind"] for row in reasons}.items()
+
+
+@by_name(REBUILDING)
+def test_rows_are_wrong_without(switch, before, after, tmp_path, spark, monkeypatch):
+    switch.off(monkeypatch)
+    graph = updated(before, tmp_path, spark)
+    found = unlike(graph, after, shown=None)
+    assert any(switch.wrong in each for each in found), found

@@ -1,0 +1,153 @@
+"""Updates of a repository, each held against a build from scratch, its own preview and what it says it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import codeanatomy as ca
+from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, MODULE_LOOKUPS, SCIP_DOCUMENTS, STORED_TABLES
+from codeanatomy.pipeline.preview import preview
+from codeanatomy.repo.snapshot import file_id
+from codeanatomy.store.location import StateLocation, locate_state
+from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests
+from codeanatomy.store.state import create_state
+from codeanatomy.store.tables import open_arrow
+
+SHOWN_ROWS = 4
+BUCKETS = 4
+"""More than a small repository gets, so that some are left alone."""
+
+_REASONS = "SELECT path, reason_kind, reason_ref, caused_by_path FROM inc_impacted_files ORDER BY ALL"
+
+
+def put(root: Path, program: Mapping[str, str]) -> None:
+    """Make the Python files below `root` those of a program, and touch none that is one of them already."""
+    there = {
+        path.relative_to(root).as_posix(): path
+        for path in root.rglob("*.py*")
+        if path.is_file() and ".codeanatomy" not in path.parts
+    }
+    for path in there.keys() - program.keys():
+        there[path].unlink()
+    for path, text in program.items():
+        if path not in there or there[path].read_text() != text:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+
+
+def first_build(root: Path, program: Mapping[str, str], spark: SparkSession, *, index: str | None = None) -> Path:
+    """Build a repository for the first time."""
+    root.mkdir(parents=True, exist_ok=True)
+    put(root, program)
+    create_state(locate_state(root, None, {}), BUCKETS)
+    ca.build(ca.BuildRequest(root, index=index), spark=spark)
+    return root
+
+
+def update(
+    root: Path, spark: SparkSession, *, strategy: str = "hybrid", index: str | None = None, compared: bool = True
+) -> str:
+    """Bring a build up to date; what is wrong with that, in words.
+
+    A preview that says otherwise, rows that changed of files that were not to be rebuilt, or (if they are `compared`)
+    rows that are not those of a build from scratch.
+    """
+    request = ca.BuildRequest(root, strategy=strategy, index=index)
+    before = ca.open(root)
+    foreseen = preview(request)
+    result = ca.build(request, spark=spark)
+    if result.mode == "noop":
+        return f"nothing was done, but {foreseen.files} were to be rebuilt" if foreseen.files else ""
+    if result.mode != "incremental":
+        return f"a {result.mode} build was made: {', '.join(result.reasons)}"
+    after = ca.open(root)
+    told = {tuple(row.values()) for row in after.sql(_REASONS).to_pylist()}
+    expected = {(each.path, str(each.reason_kind), each.reason_ref, each.caused_by) for each in foreseen.files}
+    wrong = [f"the preview had {sorted(expected - told)}, not {sorted(told - expected)}"] if told != expected else []
+    wrong += [*_unannounced(before, after), *(unlike_scratch(root, spark, index=index) if compared else ())]
+    return "\n".join(wrong)
+
+
+def _unannounced(before: ca.Graph, after: ca.Graph) -> Iterator[str]:
+    """Rows that changed of a file that the build does not name, or that changed, or not, other than it says."""
+    impacted = {row["file_id"]: row for row in after.sql("FROM inc_impacted_files").to_pylist()}
+    renamed = after.sql("SELECT previous FROM diff_report WHERE change_kind = 'renamed'")["previous"].to_pylist()
+    asked = set(after.sql("SELECT file_id FROM inc_reconsidered_files")["file_id"].to_pylist())
+    named = {*impacted, *map(file_id, renamed), GLOBAL_OWNER}
+    old, new = _digests(before), _digests(after)
+    for table in sorted({name for name, _ in old.keys() | new.keys()}):
+        changed = {
+            owner
+            for name, owner in old.keys() | new.keys()
+            if name == table and old.get((name, owner)) != new.get((name, owner))
+        }
+        may_change = named | asked if table in (ANSWERS.name, MODULE_LOOKUPS.name) else named
+        for owner in sorted(changed - may_change):
+            yield f"{table}: rows of {owner} changed, which was not to be rebuilt"
+        for owner, row in impacted.items():
+            if (table in row["tables"]) != (owner in changed):
+                yield f"{table}: rows of {row['path']} {'changed' if owner in changed else 'stayed'}, against its word"
+
+
+def _digests(graph: ca.Graph) -> dict[tuple[str, str], object]:
+    """What is remembered of each table and owner."""
+    found = read_owner_digests(graph.state, graph.build.tables[OWNER_DIGESTS.name])
+    return {(table, owner): digest for table, owners in found.items() for owner, digest in owners.items()}
+
+
+def unlike_scratch(root: Path, spark: SparkSession, *, index: str | None = None) -> list[str]:
+    """How the last build differs from one from scratch."""
+    ours = ca.open(root)
+    with TemporaryDirectory() as scratch:
+        return unlike(ours, from_scratch(root, Path(scratch), spark, buckets=ours.state.buckets, index=index))
+
+
+def from_scratch(
+    root: Path, state: Path, spark: SparkSession, *, buckets: int = BUCKETS, index: str | None = None
+) -> ca.Graph:
+    """A repository as it is now, built in a state of its own."""
+    create_state(StateLocation.at(state), buckets)
+    ca.build(ca.BuildRequest(root, state=str(state), index=index), spark=spark)
+    return ca.open(root, state=str(state))
+
+
+def unlike(ours: ca.Graph, theirs: ca.Graph, *, shown: int | None = SHOWN_ROWS) -> list[str]:
+    """How two builds differ: in rows, in digests, in what is remembered of each owner.
+
+    More than `verify` looks at, to which equal digests are equal rows: an update adds up its digests, and never sees
+    the rows that it leaves alone.
+    """
+    tables = {table: table for table in STORED_TABLES}
+    if DOCUMENTS.name in ours.build.tables:
+        tables[DOCUMENTS] = SCIP_DOCUMENTS
+    found = [each for stored, compared in tables.items() for each in _unlike(stored, compared, ours, theirs, shown)]
+    owners = _digests(ours), _digests(theirs)
+    wrong = [each for each in owners[0].keys() | owners[1].keys() if owners[0].get(each) != owners[1].get(each)]
+    return [*found, *(f"what is remembered of {each} is wrong" for each in sorted(wrong)[:shown])]
+
+
+def _unlike(stored: Dataset, compared: Dataset, ours: ca.Graph, theirs: ca.Graph, shown: int | None) -> Iterator[str]:
+    pins = [side.build.tables[stored.name] for side in (ours, theirs)]
+    if pins[0].buckets != pins[1].buckets:
+        yield f"{stored.name}: the digests are not those of a build from scratch"
+    left, right = (
+        open_arrow(side.state, stored, pin.version).to_table(list(compared.names()))
+        for side, pin in zip((ours, theirs), pins, strict=True)
+    )
+    for word, one, other in (("should not be there", left, right), ("is missing", right, left)):
+        for row in _only_in(one, other).to_pylist()[:shown]:
+            yield f"{stored.name}: {word}: { {name: value for name, value in row.items() if value is not None} }"
+
+
+def _only_in(one: pa.Table, other: pa.Table) -> pa.Table:
+    with duckdb.connect() as connection:
+        connection.register("one", one)
+        connection.register("other", other)
+        return connection.sql("FROM one EXCEPT ALL FROM other ORDER BY ALL").to_arrow_table()
