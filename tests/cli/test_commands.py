@@ -139,7 +139,7 @@ def test_rollback_goes_back_and_gc_forgets(built, spark, run):
     assert (code, first.build_id in err) == (0, True)
     assert ca.open(repo).build.snapshot_id == first.snapshot_id
     code, out, _ = run("builds", repo, "--json")
-    assert [build["mode"] for build in json.loads(out)] == ["rollback", "full", "full"]
+    assert [build["mode"] for build in json.loads(out)] == ["rollback", "incremental", "full"]
     code, out, _ = run("status", repo, "--json")
     assert json.loads(out)["changes"] == {"modified": ["empty.py"]}
     code, out, _ = run("gc", repo, "--keep", "1", "--dry-run", "--json")

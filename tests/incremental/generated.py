@@ -13,7 +13,7 @@ from typing import Final
 
 Program = dict[str, str]
 
-_USUAL_PATHS: Final = ("{}p/__init__.py", "{}p/a.py", "{}p/b.py", "{}q/a.py", "{}top.py")
+_USUAL_PATHS: Final = ("{}p/a.py", "{}p/b.py", "{}p/__init__.py", "{}q/a.py", "{}top.py")
 _OTHER_PATHS: Final = (
     "{}p/sub/__init__.py",
     "{}p/sub/a.py",
@@ -31,10 +31,12 @@ _OTHER_PATHS: Final = (
 )
 """Packages with and without `__init__`, one beside a module of its name, stubs, and source roots."""
 
-_USUAL_MODULES: Final = ("{}p", "{}p.a", "{}p.b", "{}q.a", "{}top", ".a", ".b", ".")
+_USUAL_MODULES: Final = ("{}p.a", "{}p.b", "{}p", "{}q.a", "{}top")
+"""Mostly a module imports from those before it, so that what it names is somewhere."""
+
 _OTHER_MODULES: Final = ("{}p.sub", "{}p.sub.a", "{}p.b.f", "{}q", "{}q.b", "{}r", "{}r.a", "{}d", "{}d.src.{}r.a")
 _OUTER_MODULES: Final = ("os", "{}none", "{}none.deep", "{}p.none")
-_ODD_RELATIVES: Final = ("..", ".sub", ".sub.a", "..a", ".none")
+_RELATIVE_MODULES: Final = (".a", ".b", ".", "..", ".sub", ".sub.a", "..a", ".none")
 
 _FUNCTIONS: Final = ("f", "g")
 _CLASSES: Final = ("C", "D")
@@ -52,11 +54,13 @@ class Author:
         self.random = random
         self._prefix = prefix
         self._past: dict[str, list[str]] = {}
+        self._modules: Sequence[str] = ()
+        self._bound: list[str] = []
 
     def program(self) -> Program:
         """A program of the usual files and a few others."""
         others = self.random.sample(self._own(_OTHER_PATHS), self._number(1, 4))
-        return {path: self.source() for path in (*self._own(_USUAL_PATHS), *others)}
+        return {path: self._source(path) for path in (*self._own(_USUAL_PATHS), *others)}
 
     def edited(self, program: Mapping[str, str], kinds: Sequence[str] = ()) -> Program:
         """The program after edits of these kinds, or after a few of any."""
@@ -70,39 +74,60 @@ class Author:
 
     # Sources.
 
-    def source(self) -> str:
+    def _source(self, path: str) -> str:
         """A module: imports, definitions, uses of names."""
-        parts = [self._import() for _ in range(self._number(0, 3))]
-        parts += [self._definition() for _ in range(self._number(0, 2))]
+        self._begin(path)
+        parts = [self._import() for _ in range(self._number(0, 2))]
+        parts += [self._definition() for _ in range(self._number(0, 3))]
         parts += [self._use() for _ in range(self._number(0, 2))]
         if self._sometimes():
             parts.insert(self._number(0, len(parts)), self._one_of((self._exports, self._hook))())
         return joined(parts)
 
-    def statement(self) -> str:
-        """Any statement."""
-        return self._one_of(
-            (self._import, self._import, self._definition, self._definition, self._use, self._exports)
-        )()
+    def _begin(self, path: str, text: str = "") -> None:
+        """Get ready to write into a file that has this text already."""
+        usual = self._own(_USUAL_PATHS)
+        self._modules = self._own(_USUAL_MODULES)[: usual.index(path) if path in usual else None]
+        self._bound = sorted({*_OBJECTS} & {*_WORD.findall(text)})
+
+    def _statement(self) -> str:
+        return self._one_of((self._import, self._definition, self._definition, self._use, self._exports))()
 
     def _import(self) -> str:
         kind = self._number(0, 9)
-        module, name = self._module(), self._one_of(_NAMES)
+        module, name = self._module(), self._binding(self._one_of((*_FUNCTIONS, *_CLASSES, *_NAMES)))
         if kind < 4:
             return f"from {module} import {name}"
         if kind < 6:
+            self._bound += _OBJECTS
             return f"from {module} import *"
         if kind == 6:
-            return f"from {module} import {name} as {self._one_of(_NAMES)}"
+            return f"from {module} import {self._one_of(_NAMES)} as {name}"
         if kind == 7:
             return f"try:\n    from {module} import {name}\nexcept ImportError:\n    {name} = {self._value()}"
-        absolute = self._one_of(self._own((*_USUAL_MODULES[:5], *_OTHER_MODULES, *_OUTER_MODULES)))
+        absolute = self._absolute()
         return f"import {absolute}" if kind == 8 else f"import {absolute} as {name}"
 
     def _module(self) -> str:
-        if not self._sometimes():
-            return self._one_of(self._own(_USUAL_MODULES))
-        return self._one_of((*self._own((*_OTHER_MODULES, *_OUTER_MODULES)), *_ODD_RELATIVES))
+        return self._one_of(_RELATIVE_MODULES) if self._sometimes() else self._absolute()
+
+    def _absolute(self) -> str:
+        if self._modules and not self._sometimes():
+            return self._one_of(self._modules)
+        return self._one_of(self._own((*_USUAL_MODULES, *_OTHER_MODULES, *_OUTER_MODULES)))
+
+    def _binding(self, name: str) -> str:
+        """The name, which is bound from here on."""
+        if name in _OBJECTS:
+            self._bound.append(name)
+        return name
+
+    def _object(self) -> str:
+        """A name, mostly one that is bound."""
+        return self._one_of(self._bound) if self._bound and not self._sometimes() else self._one_of(_OBJECTS)
+
+    def _class_name(self) -> str:
+        return self._one_of([name for name in self._bound if name in _CLASSES] or _CLASSES)
 
     def _exports(self) -> str:
         names = sorted(self.random.sample(_NAMES, self._number(1, 3)))
@@ -116,12 +141,12 @@ class Author:
         return self._one_of((self._function, self._class, self._assignment))()
 
     def _function(self) -> str:
-        name, made = self._one_of(_FUNCTIONS), self._value()
+        name, made = self._binding(self._one_of(_FUNCTIONS)), self._value()
         kind = self._number(0, 9)
         if kind < 4:
             return f"def {name}():\n    return {made}"
         if kind < 6:
-            return f"def {name}() -> {self._one_of(_CLASSES)}:\n    ..."
+            return f"def {name}() -> {self._class_name()}:\n    ..."
         if kind < 8:
             return f"def {name}():\n    yield {made}"
         if kind == 8:
@@ -131,10 +156,13 @@ class Author:
         return f"def {name}():\n    from {self._module()} import {self._one_of(_NAMES)} as x\n    return x()"
 
     def _class(self) -> str:
-        bases = [self._one_of((*_CLASSES, self._value())) for _ in range(self._one_of((0, 0, 1, 1, 2)))]
-        bases += [f"metaclass={self._one_of(_CLASSES)}"] if self._number(0, 9) == 9 else []
+        bases = [
+            self._one_of((self._class_name(), self._class_name(), self._value()))
+            for _ in range(self._one_of((0, 0, 1, 1, 2)))
+        ]
+        bases += [f"metaclass={self._class_name()}"] if self._number(0, 9) == 9 else []
         body = [self._class_member() for _ in range(self._number(0, 3))] or ["    pass"]
-        head = f"class {self._one_of(_CLASSES)}"
+        head = f"class {self._binding(self._one_of(_CLASSES))}"
         return "\n".join([f"{head}({', '.join(bases)}):" if bases else f"{head}:", *body])
 
     def _class_member(self) -> str:
@@ -155,7 +183,8 @@ class Author:
         )
 
     def _assignment(self) -> str:
-        return f"{self._one_of(_OBJECTS)} = {self._value()}"
+        value = self._value()
+        return f"{self._binding(self._one_of(_OBJECTS))} = {value}"
 
     def _use(self) -> str:
         name, value = self._one_of(_OBJECTS), self._value()
@@ -170,14 +199,12 @@ class Author:
 
     def _value(self) -> str:
         """An expression: a name, what it has, what calling that gives."""
-        name, member = self._one_of(_OBJECTS), self._member()
+        name, member = self._object(), self._member()
         kind = self._number(0, 9)
-        if kind == 7:
-            name = f"{self._one_of(_NAMES)}.{name}"
         if kind == 8:
-            name = f"{self._one_of(self._own((*_USUAL_MODULES[:5], *_OTHER_MODULES)))}.{name}"
+            name = f"{self._one_of(_NAMES)}.{name}"
         if kind == 9:
-            return f"{name}().{member}().{self._member()}[0].{self._member()}"
+            name = f"{self._absolute()}.{name}"
         return name + self._one_of(("", "()", "()", f"().{member}", f"().{member}()", f".{member}()"))
 
     def _member(self) -> str:
@@ -187,8 +214,9 @@ class Author:
 
     def _add_statement(self, program: Program) -> None:
         path = self._path(program)
+        self._begin(path, program[path])
         parts = statements(program[path])
-        parts.insert(self._number(0, len(parts)), self.statement())
+        parts.insert(self._number(0, len(parts)), self._statement())
         program[path] = joined(parts)
 
     def _remove_statement(self, program: Program) -> None:
@@ -210,7 +238,8 @@ class Author:
         program[path] = re.sub(rf"^{word} {old}\b", f"{word} {new}", program[path], flags=re.MULTILINE)
 
     def _replace(self, program: Program) -> None:
-        program[self._path(program)] = self.source()
+        path = self._path(program)
+        program[path] = self._source(path)
 
     def _break(self, program: Program) -> None:
         path = self._path(program)
@@ -222,7 +251,8 @@ class Author:
         program[self._path(program)] = ""
 
     def _add(self, program: Program) -> None:
-        program[self._free_path(program)] = self.source()
+        path = self._free_path(program)
+        program[path] = self._source(path)
 
     def _delete(self, program: Program) -> None:
         if len(program) > 1:

@@ -1,7 +1,8 @@
 """Verify: build the same snapshot from scratch beside the state and compare every table as a set of rows.
 
-Digests decide for tables whose rows have an owner; rows are read only if they differ. `facts` may hold contents of
-other builds as well, so of them the contents of the snapshot are compared one by one.
+What is compared is what is on disk, not the digests that builds remember: rows are hashed by owner, and shown where the
+hashes differ. `facts` may hold contents of other builds as well, so of them the contents of the snapshot are compared
+one by one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import build, plan
 from codeanatomy.store.builds import Build, current_build
 from codeanatomy.store.location import StateLocation, locate_state
+from codeanatomy.store.owners import OWNER_DIGESTS
 from codeanatomy.store.state import State, create_state, open_state
 from codeanatomy.store.tables import open_arrow
 
@@ -121,7 +123,7 @@ def verify(
         if fresh.snapshot_id != last.snapshot_id:
             raise InputError("the tree changed while it was verified: run `codeanatomy build`, then verify")
         ours, theirs = _Side(state, last), _Side(fresh_state, fresh)
-        tables = {table.name: _compare_table(table, ours, theirs) for table in STORED_TABLES}
+        tables = {table.name: _compare_table(table, ours, theirs) for table in (*STORED_TABLES, OWNER_DIGESTS)}
         if DOCUMENTS.name in last.tables:
             tables[DOCUMENTS.name] = _compare_table(SCIP_DOCUMENTS, ours, theirs, DOCUMENTS)
         tables[FACTS.name] = _compare_facts(inputs, ours, theirs)
@@ -131,12 +133,24 @@ def verify(
 def _compare_table(table: Dataset, ours: _Side, theirs: _Side, stored: Dataset | None = None) -> TableComparison:
     """Compare the columns of `table`, which is all that the table `stored` is digested by."""
     stored = stored or table
-    pin, fresh = ours.build.tables[stored.name], theirs.build.tables[stored.name]
-    if pin.buckets == fresh.buckets:
-        return TableComparison(pin.rows, fresh.rows)
     names = list(table.names())
-    ours_only, theirs_only = _differences(ours.rows(stored).to_table(names), theirs.rows(stored).to_table(names))
-    return _comparison(pin.rows, fresh.rows, ours_only, theirs_only)
+    mine, fresh = (_owner_hashes(side.rows(stored).scanner(names)) for side in (ours, theirs))
+    rows, rows_full = (sum(count for _, count, _ in side) for side in (mine, fresh))
+    differing = pa.array(sorted({owner for owner, _, _ in mine ^ fresh}), pa.string())
+    if not len(differing):
+        as_pinned = ours.build.tables[stored.name].buckets == theirs.build.tables[stored.name].buckets
+        return TableComparison(rows, rows_full, as_pinned=as_pinned)
+    of_those = pc.field("file_id").isin(differing)
+    sides = (side.rows(stored).to_table(names, filter=of_those) for side in (ours, theirs))
+    return _comparison(rows, rows_full, *_differences(*sides))
+
+
+def _owner_hashes(rows: ds.Scanner) -> set[tuple[str, int, int]]:
+    """What each owner has on disk: its rows, and an order-independent hash of them."""
+    with duckdb.connect() as connection:
+        connection.register("held", rows)
+        query = "SELECT file_id, count(*), sum(hash(held)::HUGEINT) FROM held GROUP BY file_id"
+        return set(connection.sql(query).fetchall())
 
 
 def _compare_facts(inputs: BuildInputs, ours: _Side, theirs: _Side) -> TableComparison:
