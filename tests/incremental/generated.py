@@ -38,11 +38,13 @@ _OTHER_MODULES: Final = ("{}p.sub", "{}p.sub.a", "{}p.b.f", "{}q", "{}q.b", "{}r
 _OUTER_MODULES: Final = ("os", "{}none", "{}none.deep", "{}p.none")
 _RELATIVE_MODULES: Final = (".a", ".b", ".", "..", ".sub", ".sub.a", "..a", ".none")
 
-_FUNCTIONS: Final = ("f", "g")
-_CLASSES: Final = ("C", "D")
+_FUNCTIONS: Final = ("f", "f", "g")
+_CLASSES: Final = ("C", "C", "D")
 _OBJECTS: Final = (*_FUNCTIONS, *_CLASSES, "x")
 _NAMES: Final = (*_OBJECTS, "a", "b", "sub")
-_MEMBERS: Final = ("m", "n")
+_MEMBERS: Final = ("m", "m", "m", "n")
+"""Names; those that come up more often stand there more often."""
+
 _WORD: Final = re.compile(r"\b[fgCDxabmn]\b")
 _BROKEN: Final = "def (:\n    pass"
 
@@ -77,9 +79,9 @@ class Author:
     def _source(self, path: str) -> str:
         """A module: imports, definitions, uses of names."""
         self._begin(path)
-        parts = [self._import() for _ in range(self._number(0, 2))]
-        parts += [self._definition() for _ in range(self._number(0, 3))]
-        parts += [self._use() for _ in range(self._number(0, 2))]
+        parts = [self._import() for _ in range(self._number(0, 3))]
+        parts += [self._definition() for _ in range(self._number(0, 5))]
+        parts += [self._use() for _ in range(self._number(0, 3))]
         if self._sometimes():
             parts.insert(self._number(0, len(parts)), self._one_of((self._exports, self._hook))())
         return joined(parts)
@@ -95,7 +97,7 @@ class Author:
 
     def _import(self) -> str:
         kind = self._number(0, 9)
-        module, name = self._module(), self._binding(self._one_of((*_FUNCTIONS, *_CLASSES, *_NAMES)))
+        module, name = self._module(), self._binding(self._one_of((*_FUNCTIONS, *_FUNCTIONS, *_CLASSES, *_NAMES)))
         if kind < 4:
             return f"from {module} import {name}"
         if kind < 6:
@@ -130,7 +132,7 @@ class Author:
         return self._one_of([name for name in self._bound if name in _CLASSES] or _CLASSES)
 
     def _exports(self) -> str:
-        names = sorted(self.random.sample(_NAMES, self._number(1, 3)))
+        names = sorted(self.random.sample(sorted({*_NAMES}), self._number(1, 3)))
         more = ("", "", f"\n__all__ += {self._one_of(_NAMES)}.__all__", f"\n__all__.remove({names[0]!r})")
         return f"__all__ = {names!r}{self._one_of(more)}"
 
@@ -170,6 +172,7 @@ class Author:
         return self._one_of(
             (
                 f"    def {name}(self):\n        return {made}",
+                f"    def {name}(self):\n        return {made}",
                 f"    def {name}(self):\n        return self.{self._member()}()",
                 f"    def {name}(self):\n        return super().{self._member()}()",
                 f"    {name} = {made}",
@@ -189,7 +192,9 @@ class Author:
     def _use(self) -> str:
         name, value = self._one_of(_OBJECTS), self._value()
         kind = self._number(0, 9)
-        if kind < 7:
+        if kind < 6:
+            return f"{value}.{self._member()}()"
+        if kind == 6:
             return value
         if kind == 7:
             return f"with {value} as {name}:\n    {name}.{self._member()}()"
@@ -198,14 +203,18 @@ class Author:
         return f"if {value}:\n    {name} = {self._value()}\nelse:\n    {name} = {self._value()}"
 
     def _value(self) -> str:
-        """An expression: a name, what it has, what calling that gives."""
+        """An expression: what calling a class or a function gives, a name, what that has."""
+        kind = self._number(0, 11)
+        if kind < 4:
+            return f"{self._class_name()}()"
+        if kind < 7:
+            return f"{self._object()}()"
         name, member = self._object(), self._member()
-        kind = self._number(0, 9)
+        if kind == 7:
+            return f"{self._one_of(_NAMES)}.{name}()"
         if kind == 8:
-            name = f"{self._one_of(_NAMES)}.{name}"
-        if kind == 9:
-            name = f"{self._absolute()}.{name}"
-        return name + self._one_of(("", "()", "()", f"().{member}", f"().{member}()", f".{member}()"))
+            return f"{self._absolute()}.{name}()"
+        return name + self._one_of(("", "", f".{member}", f"().{member}", f"().{member}()", f".{member}()"))
 
     def _member(self) -> str:
         return self._one_of(_MEMBERS)
@@ -234,7 +243,7 @@ class Author:
 
     def _rename_definition(self, program: Program) -> None:
         path = self._path(program)
-        word, (old, new) = self._one_of((("def", _FUNCTIONS), ("class", _CLASSES)))
+        word, old, new = self._one_of((("def", "f", "g"), ("def", "g", "f"), ("class", "C", "D"), ("class", "D", "C")))
         program[path] = re.sub(rf"^{word} {old}\b", f"{word} {new}", program[path], flags=re.MULTILINE)
 
     def _replace(self, program: Program) -> None:
@@ -274,7 +283,9 @@ class Author:
         program[path] = self._one_of(self._past[path])
 
     def _path(self, program: Program) -> str:
-        return self._one_of(sorted(program))
+        """A path of the program, mostly one that others import from."""
+        imported = [path for path in self._own(_USUAL_PATHS[:3]) if path in program]
+        return self._one_of(sorted(program) if not imported or self._number(0, 2) == 2 else imported)
 
     def _free_path(self, program: Program) -> str:
         paths = self._own((*_USUAL_PATHS, *_OTHER_PATHS))

@@ -28,12 +28,12 @@ SEEDLING = {"p/__init__.py": ""}
 
 
 def walk(seed, steps):
-    """A program and what it becomes, edit by edit."""
+    """A program and what it becomes, edit by edit; by every other seed, word by word."""
     author = Author(Random(seed))
     program = author.program()
     yield program
     for _ in range(steps):
-        program = author.edited(program)
+        program = author.edited(program, ["replace_word"] if seed % 2 else ())
         yield program
 
 
@@ -45,7 +45,7 @@ def assert_nothing_is_overlooked(walks):
 
     for programs in walks:
         versions = [answered(program, contents) for program in programs]
-        for before, after in [*pairwise(versions), (versions[0], versions[-1]), (versions[-1], versions[0])]:
+        for before, after in (*pairwise(versions), *pairwise(reversed(versions)), (versions[0], versions[-1])):
             if overlooked(before, after, contents):
                 pair = shrunk(before.program, after.program, fails)
                 found = overlooked(*(answered(program, contents) for program in pair), contents)
@@ -53,7 +53,7 @@ def assert_nothing_is_overlooked(walks):
 
 
 def test_an_answer_changes_only_if_its_trail_meets_a_change():
-    assert_nothing_is_overlooked([list(walk(seed, 10)) for seed in range(100)])
+    assert_nothing_is_overlooked([list(walk(seed, 10)) for seed in range(80)])
 
 
 @pytest.mark.slow
@@ -205,7 +205,7 @@ def always_updated(monkeypatch):
 @pytest.fixture
 def written_by_spark(monkeypatch):
     """Rows are written by Spark, however few they are."""
-    for module in ("store.tables", "pipeline.evaluation", "pipeline.made"):
+    for module in ("store.tables", "pipeline.made"):
         monkeypatch.setattr(f"codeanatomy.{module}.COLLECTED_OWNERS", 0)
 
 

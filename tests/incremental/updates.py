@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import duckdb
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import codeanatomy as ca
-from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
-from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, MODULE_LOOKUPS, SCIP_DOCUMENTS, STORED_TABLES
+from codeanatomy.catalogue.columns import GLOBAL_OWNER
+from codeanatomy.catalogue.tables import ANSWERS, MODULE_LOOKUPS
 from codeanatomy.pipeline.preview import preview
 from codeanatomy.repo.snapshot import file_id
-from codeanatomy.store.location import StateLocation, locate_state
+from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests
 from codeanatomy.store.state import create_state
-from codeanatomy.store.tables import open_arrow
 
-SHOWN_ROWS = 4
 BUCKETS = 4
 """More than a small repository gets, so that some are left alone."""
 
@@ -71,7 +66,7 @@ def update(
     told = {tuple(row.values()) for row in after.sql(_REASONS).to_pylist()}
     expected = {(each.path, str(each.reason_kind), each.reason_ref, each.caused_by) for each in foreseen.files}
     wrong = [f"the preview had {sorted(expected - told)}, not {sorted(told - expected)}"] if told != expected else []
-    wrong += [*_unannounced(before, after), *(unlike_scratch(root, spark, index=index) if compared else ())]
+    wrong += [*_unannounced(before, after), *(unequal(ca.verify(request, spark=spark)) if compared else ())]
     return "\n".join(wrong)
 
 
@@ -102,52 +97,11 @@ def _digests(graph: ca.Graph) -> dict[tuple[str, str], object]:
     return {(table, owner): digest for table, owners in found.items() for owner, digest in owners.items()}
 
 
-def unlike_scratch(root: Path, spark: SparkSession, *, index: str | None = None) -> list[str]:
-    """How the last build differs from one from scratch."""
-    ours = ca.open(root)
-    with TemporaryDirectory() as scratch:
-        return unlike(ours, from_scratch(root, Path(scratch), spark, buckets=ours.state.buckets, index=index))
-
-
-def from_scratch(
-    root: Path, state: Path, spark: SparkSession, *, buckets: int = BUCKETS, index: str | None = None
-) -> ca.Graph:
-    """A repository as it is now, built in a state of its own."""
-    create_state(StateLocation.at(state), buckets)
-    ca.build(ca.BuildRequest(root, state=str(state), index=index), spark=spark)
-    return ca.open(root, state=str(state))
-
-
-def unlike(ours: ca.Graph, theirs: ca.Graph, *, shown: int | None = SHOWN_ROWS) -> list[str]:
-    """How two builds differ: in rows, in digests, in what is remembered of each owner.
-
-    More than `verify` looks at, to which equal digests are equal rows: an update adds up its digests, and never sees
-    the rows that it leaves alone.
-    """
-    tables = {table: table for table in STORED_TABLES}
-    if DOCUMENTS.name in ours.build.tables:
-        tables[DOCUMENTS] = SCIP_DOCUMENTS
-    found = [each for stored, compared in tables.items() for each in _unlike(stored, compared, ours, theirs, shown)]
-    owners = _digests(ours), _digests(theirs)
-    wrong = [each for each in owners[0].keys() | owners[1].keys() if owners[0].get(each) != owners[1].get(each)]
-    return [*found, *(f"what is remembered of {each} is wrong" for each in sorted(wrong)[:shown])]
-
-
-def _unlike(stored: Dataset, compared: Dataset, ours: ca.Graph, theirs: ca.Graph, shown: int | None) -> Iterator[str]:
-    pins = [side.build.tables[stored.name] for side in (ours, theirs)]
-    if pins[0].buckets != pins[1].buckets:
-        yield f"{stored.name}: the digests are not those of a build from scratch"
-    left, right = (
-        open_arrow(side.state, stored, pin.version).to_table(list(compared.names()))
-        for side, pin in zip((ours, theirs), pins, strict=True)
-    )
-    for word, one, other in (("should not be there", left, right), ("is missing", right, left)):
-        for row in _only_in(one, other).to_pylist()[:shown]:
-            yield f"{stored.name}: {word}: { {name: value for name, value in row.items() if value is not None} }"
-
-
-def _only_in(one: pa.Table, other: pa.Table) -> pa.Table:
-    with duckdb.connect() as connection:
-        connection.register("one", one)
-        connection.register("other", other)
-        return connection.sql("FROM one EXCEPT ALL FROM other ORDER BY ALL").to_arrow_table()
+def unequal(verification: ca.Verification) -> list[str]:
+    """How a build differs from one from scratch, in words."""
+    return [
+        f"{name}: {row}"
+        for name, table in verification.tables.items()
+        if not table.equal
+        for row in table.examples or ("digests are not those of a build from scratch",)
+    ]

@@ -139,12 +139,12 @@ def test_a_full_disk_is_told_as_such_and_the_last_build_survives(built, spark, m
     def no_space(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("codeanatomy.store.tables._measure", no_space)
+    monkeypatch.setattr("codeanatomy.store.tables.write_buckets_here", no_space)
     with pytest.raises(ca.MachineError, match="no space left"):
         build(repo, spark)
     monkeypatch.undo()
     assert ca.open(repo).build.build_id == first.build_id
-    assert build(repo, spark).mode == "full"
+    assert build(repo, spark).mode == "incremental"
 
 
 @pytest.mark.parametrize("damage", ["garbage", "empty", "gone"])

@@ -95,7 +95,7 @@ def changed_answers(
         looked_at = {entry for row in (*old[:1], *new[:1]) for entry in row["trail"] or ()}
         causes = modules.causes(looked_at)
         kind = _kind(ask_no, question, roles.get(ask_no, ()), (*old, *new))
-        was, now = ({name for row in rows if (name := names.of(row))} for rows in (old, new))
+        was, now = ({name: row["is_named"] for row in rows if (name := names.of(row))} for rows in (old, new))
         ref = _ref(kind, question, names.package_of(path), was, now)
         cause = names.defining_cause((*new, *old), causes) or min(causes, default=None)
         found.append(ChangedAnswer(path, ask_no, question, kind, ref, sorted(was), sorted(now), cause))
@@ -121,11 +121,17 @@ def _kind(ask_no: int, question: str, roles: Collection[str], rows: Iterable[Map
     return ReasonKind.CALLER_QNAME if "call" in roles else ReasonKind.NAME_QNAME
 
 
-def _ref(kind: ReasonKind, question: str, package: str, before: set[str], after: set[str]) -> str:
-    """The dotted name a change goes by: what is imported, else what is found now, else what was found before."""
+def _ref(kind: ReasonKind, question: str, package: str, before: Mapping[str, bool], after: Mapping[str, bool]) -> str:
+    """The dotted name a change goes by: what is imported, else what is named now, else what was named before.
+
+    Only of what names nothing, what it holds.
+    """
     if kind in (ReasonKind.IMPORT_MODULE, ReasonKind.IMPORT_NAME):
         return _imported(question, package)
-    return min(after - before or after or before, default=question)
+    was, now = ({name for name, is_named in side.items() if is_named} for side in (before, after))
+    if not was | now:
+        was, now = set(before), set(after)
+    return min(now - was or now or was, default=question)
 
 
 def _imported(question: str, package: str) -> str:

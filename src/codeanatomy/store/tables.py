@@ -130,20 +130,20 @@ def replace_rows(
     By the list of owners, not by the rows there are: an owner that has none in `frame` loses those it had. An owner
     whose rows come out as they were (`before` has their digests) is left alone, and so is a bucket without another.
     """
-    with writing(state.location):
-        if len(owners) > COLLECTED_OWNERS:
-            files = _rewrite_by_spark(frame, dataset, state, owners, base, sort_by, identity)
-
-            def keep(buckets: Collection[int]) -> list[DataFile]:
-                discard((file for file in files if file.bucket not in buckets), dataset, state.location)
-                return [file for file in files if file.bucket in buckets]
-
-            after = {owner: digest for owner, digest in _owner_digests(files).items() if owner in owners}
-            return _replace(dataset, state, owners, base, before, after, keep)
+    if len(owners) <= COLLECTED_OWNERS:
         rows, after = collect_rows(frame, dataset, owners, identity)
         return replace_collected(
             rows, dataset, state, owners=owners, base=base, before=before, after=after, sort_by=sort_by
         )
+    with writing(state.location):
+        files = _rewrite_by_spark(frame, dataset, state, owners, base, sort_by, identity)
+        measured = {owner: digest for owner, digest in _owner_digests(files).items() if owner in owners}
+
+        def keep(buckets: Collection[int]) -> list[DataFile]:
+            discard((file for file in files if file.bucket not in buckets), dataset, state.location)
+            return [file for file in files if file.bucket in buckets]
+
+        return _replace(dataset, state, owners, base, before, measured, keep)
 
 
 def replace_collected(
@@ -162,7 +162,8 @@ def replace_collected(
     def write(buckets: Collection[int]) -> list[DataFile]:
         return write_buckets_here(_merged(rows, dataset, state, owners, base, buckets, sort_by), dataset, state)
 
-    return _replace(dataset, state, owners, base, before, after, write)
+    with writing(state.location):
+        return _replace(dataset, state, owners, base, before, after, write)
 
 
 def write_collected(
