@@ -57,18 +57,20 @@ def _differences(old: _Export, new: _Export) -> Iterable[str]:
 def _exports(facts: Mapping[str, Any] | None) -> dict[str, _Export]:
     if facts is None:
         return {}
-    listed = {each["name"] for each in facts["all_names"] or () if each["op"] == "add" and each["name"]}
+    listed = [(each["op"], each["name"], each["ref"]) for each in facts["all_names"] or ()]
+    in_all = {name for op, name, _ in listed if op == "add"} - {name for op, name, _ in listed if op == "remove"}
     parts = _parts(facts)
-    found = {}
+    found = {"__all__": _Export(None, None, in_all=False, shape=None, parts={"names": listed})} if listed else {}
     for value in facts["sym_values"] or ():
         if value["slot"] not in _OFFERED:
             continue
         is_star = value["slot"] == "star"
         name = f"*{value['name']}" if is_star else ".".join(filter(None, (value["qualname"], value["name"])))
-        in_all = value["slot"] == "global" and value["name"] in listed
+        is_listed = value["slot"] == "global" and value["name"] in in_all
         target = value["value"]
         of_def = parts.get(target.partition(":")[2], {}) if target and " " not in target else {}
-        found[name] = _Export(value["kind"], target, in_all, value["shape"], of_def)
+        if name != "__all__":
+            found[name] = _Export(value["kind"], target, is_listed, value["shape"], of_def)
     return found
 
 

@@ -6,7 +6,8 @@ others. Asking about all of those would be safe, and far too much. Instead, whil
 it, are asked about; then those of the modules whose interface changed in turn. A document that says what it said before
 changes nothing.
 
-What a decorator gives is in no interface: a file whose decorator comes from a changed module passes the change on.
+What a decorator gives, a base hands down or a star import brings is in no interface: a file that gets one of these from
+a changed module passes the change on. So does a changed file with a type alias, whose value is in none either.
 """
 
 from __future__ import annotations
@@ -71,28 +72,30 @@ def reindex(
     made = Documents(gone=frozenset(changes.before[path].file_id for path in changes.gone()))
     rows: dict[str, dict[str, Any]] = {}
     tables: list[pa.Table] = []
+    asked: set[str] = set()
     waiting = {by_path[path] for path in changes.rebuilt() if changes.after[path].content_id}
     waiting |= {file.file_id for file in changes.after.values() if file.module.module_fqn in modules.existence}
     passed_on = {module: min(paths) for module, paths in modules.existence.items()}
+    exporting = {*exporting, *_with_aliases(changes, facts)}
     passed_on |= {changes.after[path].module.module_fqn: path for path in exporting if path in changes.after}
     sees = inputs.provider is not None and inputs.provider.sees_through_imports
     while waiting:
-        asked = waiting - rows.keys()
-        table = _documents(inputs, files, facts, {path_of[each] for each in asked}, made)
+        asked |= waiting
+        table = _documents(inputs, files, facts, {path_of[each] for each in waiting}, made)
         tables.append(table)
         for row in table.select(_IDENTITY).to_pylist():
             rows[row["file_id"]] = row
         if not sees:
             break
-        for file_id in asked & rows.keys():
+        for file_id in waiting & rows.keys():
             before = stored.row(file_id)
             if before is None or before["interface"] != rows[file_id]["interface"]:
                 path = path_of[file_id]
                 passed_on.setdefault(changes.after[path].module.module_fqn, path)
-        passed_on |= stored.decorated(asked & rows.keys(), passed_on, facts, changes, path_of)
+        passed_on |= stored.passing_on(waiting, passed_on, facts, changes, path_of)
         waiting = set()
         for file_id, module in stored.mentioning(passed_on, lookups):
-            if file_id in path_of and file_id not in rows:
+            if file_id in path_of and file_id not in asked:
                 waiting.add(file_id)
                 made.why.setdefault(file_id, (module, passed_on[module]))
         made.depth += bool(waiting)
@@ -100,7 +103,8 @@ def reindex(
         every = pa.concat_tables(tables)
         changed = [each for each, row in rows.items() if stored.row(each) != row]
         made.rows = every.filter(pc.is_in(every["file_id"], pa.array(changed, pa.string())))
-    made.asked = len(rows)
+    made.gone |= {each for each in asked - rows.keys() if stored.row(each) is not None}  # undecodable by now
+    made.asked = len(asked)
     for path, module in _redefined(stored, made, path_of):
         modules.add(module, path)
     return made
@@ -140,7 +144,7 @@ class _Stored:
         for file_id, entry in lookups.of([entry for module in modules for entry in (module, f"?{module}")]):
             yield file_id, entry.removeprefix("?")
 
-    def decorated(
+    def passing_on(
         self,
         file_ids: Collection[str],
         modules: Mapping[str, str],
@@ -148,25 +152,24 @@ class _Stored:
         changes: SnapshotChanges,
         path_of: Mapping[str, str],
     ) -> dict[str, str]:
-        """The modules of those files that have a decorator whose answer looked at one of `modules`."""
+        """The modules of those files that get a decorator, a base or a star import's names from one of `modules`."""
         contents = {file_id: changes.after[path_of[file_id]].content_id for file_id in file_ids}
-        asks = {
-            content: {each["ask_no"] for each in row["cst_decorators"] or ()}
-            for content, row in facts.by_content({c for c in contents.values() if c}, ["cst_decorators"]).items()
-        }
-        decorating = {each: asks[c] for each, c in contents.items() if c and asks.get(c)}
-        if not decorating:
+        known = facts.by_content({c for c in contents.values() if c}, ["cst_decorators", "cst_bases", "cst_imports"])
+        asks = {content: _asks_that_pass_on(row) for content, row in known.items()}
+        passing = {each: asks[c] for each, c in contents.items() if c and asks.get(c)}
+        if not passing:
             return {}
-        answers = open_arrow(self._state, ANSWERS, self._last.tables[ANSWERS.name].version, keys=sorted(decorating))
-        listed = pa.array(sorted(decorating), pa.string())
+        answers = open_arrow(self._state, ANSWERS, self._last.tables[ANSWERS.name].version, keys=sorted(passing))
+        listed = pa.array(sorted(passing), pa.string())
         rows = answers.to_table(["file_id", "ask_no", "trail"], filter=pc.field("file_id").isin(listed)).to_pylist()
         found = {}
         for row in rows:
-            if row["ask_no"] in decorating[row["file_id"]]:
-                met = sorted({entry.removeprefix("?") for entry in row["trail"] or ()} & modules.keys())
+            if row["ask_no"] in passing[row["file_id"]]:
                 path = path_of[row["file_id"]]
-                if met and changes.after[path].module.module_fqn not in modules:
-                    found[changes.after[path].module.module_fqn] = path
+                module = changes.after[path].module.module_fqn
+                looked_at = {entry.removeprefix("?") for entry in row["trail"] or ()}
+                if module not in modules and not looked_at.isdisjoint(modules):
+                    found[module] = path
         return found
 
     def symbols(self, file_ids: Collection[str]) -> dict[str, set[tuple[Any, ...]]]:
@@ -176,6 +179,26 @@ class _Stored:
         return defined_symbols(
             opened.to_table(["file_id", "scip_symbol_information"], filter=pc.field("file_id").isin(listed))
         )
+
+
+def _asks_that_pass_on(facts: Mapping[str, Any]) -> set[int]:
+    """The questions whose answers others see, though no interface tells."""
+    asks = {each["ask_no"] for name in ("cst_decorators", "cst_bases") for each in facts[name] or ()}
+    asks |= {each["module_ask_no"] for each in facts["cst_imports"] or () if each["is_star"]}
+    return {ask for ask in asks if ask is not None}
+
+
+def _with_aliases(changes: SnapshotChanges, facts: KnownFacts) -> list[str]:
+    """The changed files that have, or had, a type alias."""
+    before, after = changes.before, changes.after
+    contents = {
+        path: {side[path].content_id for side in (before, after) if path in side} for path in changes.files.modified
+    }
+    known = facts.by_content({each for of_path in contents.values() for each in of_path if each}, ["cst_defs"])
+    aliases = {
+        content for content, row in known.items() if any(each["kind"] == "type_alias" for each in row["cst_defs"] or ())
+    }
+    return [path for path, of_path in contents.items() if not aliases.isdisjoint(of_path)]
 
 
 def defined_symbols(documents: pa.Table) -> dict[str, set[tuple[Any, ...]]]:

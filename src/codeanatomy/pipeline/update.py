@@ -127,7 +127,7 @@ def _symbol_asks(state: State, last: Build, documents: Documents, asked: Collect
     """The questions of documents, by file."""
     columns = ["file_id", "symbol_asks"]
     stored = open_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version, keys=asked)
-    is_kept = pc.field("file_id").isin(_ids(set(asked) - documents.changed))
+    is_kept = pc.field("file_id").isin(_ids(set(asked) - documents.changed - documents.gone))
     tables = [stored.to_table(columns, filter=is_kept), documents.rows.select(columns)]
     return {row["file_id"]: row["symbol_asks"] for table in tables for row in table.to_pylist()}
 
