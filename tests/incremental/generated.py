@@ -6,10 +6,13 @@ With a `prefix` its top-level names are its own, so that several programs fit in
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Final
+
+from codeanatomy.repo.modules import ModuleName, module_names
 
 Program = dict[str, str]
 
@@ -46,6 +49,8 @@ _MEMBERS: Final = ("m", "m", "m", "n")
 """Names; those that come up more often stand there more often."""
 
 _WORD: Final = re.compile(r"\b[fgCDxabmn]\b")
+_IMPORTED: Final = re.compile(r"\bfrom (\.*)([\w.]*) import (\w+|\*)")
+_DOTTED: Final = re.compile(r"\w+(?:\.\w+)*")
 _BROKEN: Final = "def (:\n    pass"
 
 
@@ -324,3 +329,80 @@ def statements(source: str) -> list[str]:
 def joined(parts: Sequence[str]) -> str:
     """The source made of these statements."""
     return "".join(f"{part}\n\n" for part in parts)
+
+
+def untangled(program: Mapping[str, str]) -> Program:
+    """The program without what goes in circles: imports, and names that are used before they are bound.
+
+    What an indexer says of those depends on where it starts, and is not the same each time.
+    """
+    modules = {each.path: each for each in module_names(sorted(program))}
+    seen_by: dict[str, set[str]] = {}
+    straight: Program = {}
+    for path, module in modules.items():
+        kept = []
+        for part in _in_order(statements(program[path])):
+            looked_at = _looked_at(part, module) & {each.module_fqn for each in modules.values()}
+            if module.module_fqn not in _reached(looked_at, seen_by):
+                seen_by.setdefault(module.module_fqn, set()).update(looked_at)
+                kept.append(part)
+        straight[path] = joined(kept)
+    return straight
+
+
+def _in_order(parts: Sequence[str]) -> list[str]:
+    """The statements that use no name which is bound by themselves or later, nor another method of their class."""
+    kept: list[str] = []
+    bound_later: set[str] = set()
+    for part in reversed(parts):
+        if part == _BROKEN:
+            kept.append(part)
+            continue
+        bound, used = _names_in(ast.parse(part).body)
+        if not used & (bound | bound_later) and "return self." not in part:
+            bound_later |= bound
+            kept.append(part)
+    return kept[::-1]
+
+
+def _names_in(body: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
+    """The names that statements of a module bind, and those that they use."""
+    bound, used = set(), set()
+    for top in body:
+        nodes = list(ast.walk(top))
+        if isinstance(top, ast.FunctionDef | ast.ClassDef):
+            bound.add(top.name)
+        else:
+            bound |= {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+            bound |= {(each.asname or each.name).partition(".")[0] for each in nodes if isinstance(each, ast.alias)}
+        inner = top.body if isinstance(top, ast.With | ast.For) else []  # what these bind is theirs to use
+        skipped = {id(node) for each in inner for node in ast.walk(each)}
+        used |= {each.id for each in nodes if _is_read(each) and (id(each) not in skipped or each.id not in bound)}
+    return bound, used
+
+
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+
+
+def _looked_at(part: str, module: ModuleName) -> set[str]:
+    """The modules that a statement may look at: those it imports from, those in it, and whatever it spells out."""
+    found = set()
+    for dots, name, imported in _IMPORTED.findall(part):
+        package = module.module_fqn.split(".")[: None if module.is_init else -1]
+        above = package[: len(package) - len(dots) + 1] if dots else []
+        source = ".".join([*above, *filter(None, [name])])
+        found |= {source, f"{source}.{imported}"}
+    for name in _DOTTED.findall(part):
+        steps = name.split(".")
+        found |= {".".join(steps[: number + 1]) for number in range(len(steps))}
+    return found
+
+
+def _reached(modules: set[str], seen_by: Mapping[str, set[str]]) -> set[str]:
+    reached, pending = set(modules), list(modules)
+    while pending:
+        new = seen_by.get(pending.pop(), set()) - reached
+        reached |= new
+        pending += new
+    return reached

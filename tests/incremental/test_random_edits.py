@@ -19,7 +19,7 @@ from codeanatomy.pipeline.analysis import module_table
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.verify import verify
 from codeanatomy.resolve import Index, Resolver, answers
-from tests.incremental.generated import EDITS, Author
+from tests.incremental.generated import EDITS, Author, untangled
 from tests.incremental.updates import first_build, put, update
 from tests.incremental.versions import Contents, answered, overlooked, shrunk, snapshot_of, told
 
@@ -163,12 +163,12 @@ def test_answers_look_at_nothing_that_is_not_on_their_trail(programs):
 STRATEGIES = ("hybrid", "symbol_closure", "import_closure")
 
 
-def several(seed, prefixes):
+def several(seed, prefixes, shape=dict):
     """Programs that share a repository, and what they become, each step one edit or a few in every one of them."""
     authors = {prefix: Author(Random(f"{seed} {prefix}"), prefix) for prefix in prefixes}
     programs = {prefix: author.program() for prefix, author in authors.items()}
     while True:
-        yield programs
+        yield {prefix: shape(program) for prefix, program in programs.items()}
         programs = {prefix: author.edited(programs[prefix]) for prefix, author in authors.items()}
 
 
@@ -184,7 +184,7 @@ def concerned(programs, wrong):
 
 def take_steps(root, spark, seed, strategies, *, prefixes="hijklmno", index=None, compared=lambda step: True):
     """Build some programs and then their next versions, by one strategy after the other."""
-    versions = several(seed, prefixes)
+    versions = several(seed, prefixes, untangled if index else dict)
     before = next(versions)
     first_build(root, together(before), spark, index=index)
     for step, strategy in enumerate(strategies, 1):

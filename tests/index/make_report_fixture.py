@@ -36,7 +36,7 @@ def trimmed(report: Path, mirror: Path) -> dict[str, str]:
     own = {number: entry for number, entry in entries.items() if "FileSystem" in entry["source_path"]}
     files = {}
     for entry in own.values():
-        for part in ("call_graphs", "definitions"):
+        for part in ("call_graphs", "definitions", "type_of_expressions"):
             place = Path(part, entry["info_filename"])
             if (report / place).exists():  # not of a file that it could not load
                 files[str(place)] = (report / place).read_text(encoding="utf-8")

@@ -105,9 +105,9 @@ DOCUMENT_COLUMNS: tuple[Column, ...] = (
     text("provider", "the indexer that made it", required=True),
     text("status", "ok, or failed when the indexer could not read the file", required=True),
     text("detail", "why it failed"),
-    text("fingerprint", "hash of everything the document says", required=True),
+    text("fingerprint", "hash of everything the document says about the file's own text", required=True),
     text("interface", "hash of what other files can see of this one; null when the indexer does not tell"),
-    texts("mentions", "modules that the document mentions, in order"),
+    texts("mentions", "modules that the document, or the type of an expression, mentions, in order"),
 )
 """What a document is, besides what it says."""
 

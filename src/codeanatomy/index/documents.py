@@ -23,7 +23,7 @@ from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.index.symbols import is_local
 
-INDEX_REVISION: Final = 2
+INDEX_REVISION: Final = 3
 """To be raised whenever the same report gives another document."""
 
 DEFINITION: Final = 1
@@ -198,7 +198,7 @@ def finished(document: Document, sites: Sites, file_id: str, path: str, provider
         asks,
     )
     mentions = tuple(sorted(document.mentions))
-    said = json.dumps((provider, document.interface, mentions, arrays), ensure_ascii=False, separators=(",", ":"))
+    said = json.dumps((provider, arrays), ensure_ascii=False, separators=(",", ":"))
     return DocumentRow(
         file_id=file_id,
         path=path,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +39,7 @@ from codeanatomy.index.documents import (
 PROVIDER: Final = "pyrefly"
 
 _MODULE_ID: Final = re.compile(rb'"module_id":(\d+)')
+_DOTTED: Final = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 _TYPE_VARIABLE: Final = re.compile(r"@\d+")
 _IMPLICIT: Final = frozenset({"for-decorated-target", "with-enter", "for-iter", "generator-iter"})
 _SEARCHED: Final = "\n  Looked in these locations"
@@ -87,6 +88,27 @@ class Report:
         """One part of a module's report."""
         name: str = entry["info_filename"]
         return (self._folder / part / name).read_bytes()
+
+    def types(self, entry: Mapping[str, Any]) -> bytes:
+        """The types of a module's expressions; nothing if they were not reported."""
+        try:
+            return self.read("type_of_expressions", entry)
+        except FileNotFoundError:
+            return b""
+
+    def modules_in(self, dotted: Iterable[bytes]) -> set[str]:
+        """The modules of the repository that dotted names start with."""
+        found = set()
+        for name in dotted:
+            module = name.decode()
+            while module and module not in self._own_modules:
+                module = module.rpartition(".")[0]
+            found.add(module)
+        return found - {""}
+
+    @cached_property
+    def _own_modules(self) -> frozenset[str]:
+        return frozenset(self._names.values())
 
     def errors(self, entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """Complaints about a module."""
@@ -162,8 +184,10 @@ class _Reader:
             Diagnostic(*self._span(error["location"]), "error", error["kind"], _without_places(error["message"]))
             for error in self._report.errors(self._entry)
         ]
-        mentioned = {*_MODULE_ID.findall(calls), *_MODULE_ID.findall(definitions)}
+        types = self._report.types(self._entry)
+        mentioned = {number for part in (calls, definitions, types) for number in _MODULE_ID.findall(part)}
         self._document.mentions |= {self._report.module_name(int(each)) for each in mentioned}
+        self._document.mentions |= self._report.modules_in(set(_DOTTED.findall(types)))
         self._document.interface = self._interface(body)
         return self._document
 

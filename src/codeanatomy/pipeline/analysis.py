@@ -71,6 +71,8 @@ class Impact:
     answers_changed: tuple[ChangedAnswer, ...] = ()
     answers: pa.Table = field(default_factory=ANSWERS.schema().empty_table)
     """The answers of every file that was asked again."""
+    asked: frozenset[str] = frozenset()
+    """Ids of those files."""
     depth: int = 0
     """How many files in a row a change was passed on through."""
 
@@ -81,10 +83,6 @@ class Impact:
     def gone(self) -> frozenset[str]:
         """Ids of the files that have no rows any more."""
         return frozenset(self.changes.before[path].file_id for path in self.changes.gone()) - self.rebuilt()
-
-    def asked(self) -> frozenset[str]:
-        """Ids of the files whose answers are at hand."""
-        return self.rebuilt() | {self.changes.after[each.path].file_id for each in self.reconsidered}
 
 
 def snapshot_of(inputs: BuildInputs) -> Snapshot:
@@ -146,9 +144,10 @@ def find_impact(
         file.file_id for file in own.values()
     }
     rebuilt = {changes.after[path].file_id for path in changes.rebuilt()}
-    answers = ask(sorted(rebuilt | otherwise | reconsidered.keys()))
+    also = {each for each in (documents.replaced if documents else ()) if each in by_id}
+    answers = ask(sorted(rebuilt | also | reconsidered.keys()))
     names = Names(Index(module_table(changes.before), facts.names), index)
-    asked = reconsidered.keys() | otherwise
+    asked = reconsidered.keys() | (also - rebuilt)
     found = [
         each
         for each in _answers_that_changed(state, last, asked, answers, by_id, facts, names, modules)
@@ -178,6 +177,7 @@ def find_impact(
         exports,
         tuple(found),
         answers,
+        frozenset(rebuilt | asked),
         max(depth, documents.depth if documents else 0),
     )
 

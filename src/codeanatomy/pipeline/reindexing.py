@@ -38,10 +38,12 @@ _IDENTITY = ["file_id", "path", "provider", "status", "detail", "fingerprint", "
 class Documents:
     """The documents that were made again: `rows` are those that came out otherwise, `why` tells where that comes from.
 
+    Of some, only what they mention or hand on changed: their files need not be rebuilt; `changed` has the others.
     `depth` is how many files in a row a change was passed on through.
     """
 
     rows: pa.Table = field(default_factory=DOCUMENTS.schema().empty_table)
+    changed: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
     why: dict[str, tuple[str, str]] = field(default_factory=dict)
     asked: int = 0
@@ -49,9 +51,9 @@ class Documents:
     seconds: float = 0.0
 
     @property
-    def changed(self) -> frozenset[str]:
-        """Ids of the files whose document came out otherwise."""
-        return frozenset(self.rows["file_id"].to_pylist())
+    def replaced(self) -> frozenset[str]:
+        """Ids of the files whose document is another one, or gone."""
+        return frozenset(self.rows["file_id"].to_pylist()) | self.gone
 
 
 def reindex(
@@ -101,13 +103,19 @@ def reindex(
         made.depth += bool(waiting)
     if tables:
         every = pa.concat_tables(tables)
-        changed = [each for each, row in rows.items() if stored.row(each) != row]
-        made.rows = every.filter(pc.is_in(every["file_id"], pa.array(changed, pa.string())))
+        replaced = [each for each, row in rows.items() if stored.row(each) != row]
+        made.rows = every.filter(pc.is_in(every["file_id"], pa.array(replaced, pa.string())))
+        made.changed = frozenset(each for each in replaced if _said(stored.row(each)) != _said(rows[each]))
     made.gone |= {each for each in asked - rows.keys() if stored.row(each) is not None}  # undecodable by now
     made.asked = len(asked)
     for path, module in _redefined(stored, made, path_of):
         modules.add(module, path)
     return made
+
+
+def _said(row: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
+    """What names all that a document says about its file."""
+    return (row["status"], row["detail"], row["fingerprint"]) if row else None
 
 
 def _documents(
@@ -214,7 +222,7 @@ def defined_symbols(documents: pa.Table) -> dict[str, set[tuple[Any, ...]]]:
 
 def _redefined(stored: _Stored, made: Documents, path_of: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     """The modules of symbols that are defined otherwise than before, with the files that do."""
-    owners = (made.changed | made.gone) - {GLOBAL_OWNER}
+    owners = made.replaced - {GLOBAL_OWNER}
     before, after = stored.symbols(owners), defined_symbols(made.rows)
     for file_id in sorted(owners):
         row = stored.row(file_id)

@@ -117,7 +117,7 @@ def analyse(
 def _defined_symbols(state: State, last: Build, documents: Documents) -> pa.Table:
     """The symbols that documents define, in the form an index is built from."""
     columns = ["file_id", "scip_symbol_information"]
-    replaced = documents.changed | documents.gone
+    replaced = documents.replaced
     stored = open_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version)
     kept = stored.to_table(columns, filter=~pc.field("file_id").isin(_ids(replaced)))
     return pa.concat_tables([kept, documents.rows.select(columns)])
@@ -127,7 +127,7 @@ def _symbol_asks(state: State, last: Build, documents: Documents, asked: Collect
     """The questions of documents, by file."""
     columns = ["file_id", "symbol_asks"]
     stored = open_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version, keys=asked)
-    is_kept = pc.field("file_id").isin(_ids(set(asked) - documents.changed - documents.gone))
+    is_kept = pc.field("file_id").isin(_ids(set(asked) - documents.replaced))
     tables = [stored.to_table(columns, filter=is_kept), documents.rows.select(columns)]
     return {row["file_id"]: row["symbol_asks"] for table in tables for row in table.to_pylist()}
 
@@ -249,7 +249,7 @@ def _write_documents(
         few(spark, documents.rows),
         DOCUMENTS,
         state,
-        owners=documents.changed | documents.gone,
+        owners=documents.replaced,
         base=last.tables[DOCUMENTS.name],
         before=scope.before.get(DOCUMENTS.name, {}),
         identity=SCIP_DOCUMENTS.names(),
@@ -258,7 +258,7 @@ def _write_documents(
 
 def scope_of(state: State, last: Build, impact: Impact, documents: Documents | None, plan: Plan) -> Scope:
     """What the impact means for tables."""
-    rebuilt, gone, asked = impact.rebuilt(), impact.gone(), impact.asked()
+    rebuilt, gone, asked = impact.rebuilt(), impact.gone(), impact.asked
     if documents is not None:
         rebuilt |= documents.changed & {GLOBAL_OWNER}
     if _said_of_others(_stored_answers(state, last, asked | gone)) != _said_of_others(impact.answers):
