@@ -12,7 +12,7 @@ build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
 
 test: check java ## Lint, types, import contracts, then every test
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: $(READY) java ## The longer proofs: a crash at every write boundary, the class-data archive
 	$(BIN)/pytest -m slow

@@ -107,7 +107,7 @@ def test_every_step_gives_the_rows_of_a_build_from_scratch(shared):
     assert_as_from_scratch(shared)
 
 
-@by_name(ALONE)
+@by_name([*ALONE[:2], *(pytest.param(case, marks=pytest.mark.slow, id=case.name) for case in ALONE[2:])])
 def test_a_case_that_needs_a_repository_of_its_own(case, tmp_path, spark):
     taken = take_steps([case], tmp_path, spark)
     assert_as_expected(case, taken)
