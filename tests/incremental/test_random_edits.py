@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sys
-from itertools import islice, pairwise
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
@@ -163,13 +163,17 @@ def test_answers_look_at_nothing_that_is_not_on_their_trail(programs):
 STRATEGIES = ("hybrid", "symbol_closure", "import_closure")
 
 
+KINDS = ((), ("delete",), ("replace_word",), ("rename",), (), ("add",))
+"""Edits of any kind, or of one alone: what a step lacks, no other program may make up for."""
+
+
 def several(seed, prefixes, shape=dict):
     """Programs that share a repository, and what they become, each step one edit or a few in every one of them."""
     authors = {prefix: Author(Random(f"{seed} {prefix}"), prefix) for prefix in prefixes}
     programs = {prefix: author.program() for prefix, author in authors.items()}
-    while True:
+    for kinds in cycle(KINDS):
         yield {prefix: shape(program) for prefix, program in programs.items()}
-        programs = {prefix: author.edited(programs[prefix]) for prefix, author in authors.items()}
+        programs = {prefix: author.edited(programs[prefix], kinds) for prefix, author in authors.items()}
 
 
 def together(programs):
@@ -254,6 +258,7 @@ class Edits(RuleBasedStateMachine):
         self._place = Path(mkdtemp(dir=place))
         self._root = Path(shutil.copytree(seedling, self._place / "repo"))
         self._author = Author(Random())
+        self._shape = untangled if index else dict
         self._program = dict(SEEDLING)
 
     @initialize(random=RANDOMS)
@@ -267,9 +272,9 @@ class Edits(RuleBasedStateMachine):
         self._step(self._author.edited(self._program, kinds), ", ".join(kinds))
 
     def _step(self, program, said):
-        put(self._root, program)
+        put(self._root, self._shape(program))
         wrong = update(self._root, self._spark, strategy=self._strategy, index=self._index)
-        assert not wrong, f"{said}:\n{wrong}\n{told(self._program, program)}"
+        assert not wrong, f"{said}:\n{wrong}\n{told(self._shape(self._program), self._shape(program))}"
         self._program = program
 
     def teardown(self):

@@ -45,13 +45,14 @@ HARMLESS = (
 
 
 # Compiling a query takes longer than running it on a few thousand rows.
+_FEW_FILES = 100
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
-SMALL_JOBS: Mapping[str, str] = MappingProxyType(
-    {**_INTERPRETED, "spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
-)
-"""For jobs over a few thousand rows, on whatever session: planning them takes longer than running them."""
+def job_conf(files: int) -> Mapping[str, str]:
+    """Options for jobs over the rows of that many files, on whatever session: planning takes longer than running."""
+    one_place = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    return one_place | _INTERPRETED if files <= _FEW_FILES else one_place
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,7 @@ def rebuild(
 ) -> Outcome:
     """Make the rows of what is reached, and of tables that a rule's change reaches."""
     from codeanatomy.engine.session import tuned  # noqa: PLC0415
-    from codeanatomy.engine.settings import SMALL_JOBS  # noqa: PLC0415
+    from codeanatomy.engine.settings import job_conf  # noqa: PLC0415
     from codeanatomy.pipeline.evaluation import make_scoped, make_whole  # noqa: PLC0415
 
     began = clock.seconds()
@@ -206,7 +206,7 @@ def rebuild(
     documents = analysis.documents
     scope = scope_of(state, last, impact, documents, plan)
     if scope.rebuilt | scope.gone | scope.asked:
-        with tuned(spark, SMALL_JOBS if scope.is_small else {}):
+        with tuned(spark, job_conf(len(scope.rebuilt)) if scope.is_small else {}):
             if documents is not None:
                 made.add(_write_documents(spark, state, last, documents, scope))
             make_scoped(spark, state, last, inputs, scope, analysis.facts, made, clock, left_out=plan.whole)

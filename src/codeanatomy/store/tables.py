@@ -59,7 +59,7 @@ NO_RETRY = CommitProperties(max_commit_retries=0)
 _SMALL_BYTES = 1 << 20
 _MANY_SMALL_FILES = 32
 
-COLLECTED_OWNERS = 64
+COLLECTED_OWNERS = 512
 """Rows of so many owners are collected and written from here."""
 
 
