@@ -6,7 +6,7 @@ Each switch takes away one thing that an update does. What looks after the rest 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,11 +17,12 @@ import codeanatomy as ca
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.impact import snapshots
 from codeanatomy.impact.reasons import ReasonKind
-from codeanatomy.pipeline import analysis, evaluation, lookups, update
+from codeanatomy.pipeline import analysis, evaluation, lookups, reindexing, update
 from codeanatomy.pipeline import verify as verification
 from codeanatomy.resolve import Resolver, answers
 from codeanatomy.resolve.index import FileNames
 from codeanatomy.store import owners, tables
+from tests.incremental.cases import load_cases, together
 from tests.incremental.test_random_edits import off_trail, walk
 from tests.incremental.updates import first_build, put, unequal
 from tests.incremental.versions import Contents, answered, overlooked
@@ -328,50 +329,126 @@ REBUILDING = (
 """Trails are made by workers of Spark's, which no switch of this process reaches."""
 
 
-@pytest.fixture(scope="module")
-def before(tmp_path_factory, spark):
-    """The programs as they were, built."""
-    return first_build(tmp_path_factory.mktemp("before") / "repo", BEFORE, spark)
+class Anything:
+    """Equal to whatever it is held against."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return True
 
 
-@pytest.fixture(scope="module")
-def scratch(tmp_path_factory, before, spark):
-    """The state of the programs as they are, built from scratch."""
-    return first_build(tmp_path_factory.mktemp("after") / "repo", AFTER, spark) / ".codeanatomy"
+def no_interfaces(patch):
+    """A module passes no change on for what others see of it having changed."""
+    real = reindexing._Stored.row
+
+    def row(self, file_id):
+        known = real(self, file_id)
+        return known and {**known, "interface": Anything()}
+
+    patch.setattr(reindexing._Stored, "row", row)
 
 
-@pytest.fixture
-def updated(before, scratch, tmp_path, spark, monkeypatch):
-    """Bring a copy of the first build up to date and verify it; the build from scratch is the one made before."""
+def no_mentions(patch):
+    """Only who looked at a module is asked again, not who knows it by its types."""
 
-    def stand_in(request, **_):
-        shutil.copytree(scratch, request.state, dirs_exist_ok=True)
+    def mentioning(self, modules, looked_at):
+        for file_id, entry in looked_at.of([entry for module in modules for entry in (module, f"?{module}")]):
+            yield file_id, entry.removeprefix("?")
 
-    def brought_up_to_date():
-        root = Path(shutil.copytree(before, tmp_path / "repo"))
-        put(root, AFTER)
-        result = ca.build(ca.BuildRequest(root), spark=spark)
+    patch.setattr(reindexing._Stored, "mentioning", mentioning)
+
+
+def nothing_passed_on(patch):
+    """What decorators, bases and star imports bring is passed on by nobody."""
+    patch.setattr(reindexing._Stored, "passing_on", lambda *_: {})
+
+
+INDEXING = (
+    Switch("semantic_document", without_reason(ReasonKind.SEMANTIC_DOCUMENT), "element_type/b.py"),
+    Switch("caller_symbol", without_reason(ReasonKind.CALLER_SYMBOL), "symbol_of_stub_and_source/b.py"),
+    Switch("interfaces", no_interfaces, "inferred_chain/c.py"),
+    Switch("mentions", no_mentions, "inherited_method_appears/user.py"),
+    Switch("passing on", nothing_passed_on, "decorated_type_unmentioned/user.py"),
+)
+CASES = [case for case in load_cases() if any(each.wrong.startswith(f"{case.name}/") for each in INDEXING)]
+"""The step cases that these need, of which the first step is taken."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Programs as they were, built; as they are; and these built from scratch."""
+
+    built: Path
+    after: Mapping[str, str]
+    scratch: Path
+    index: str | None
+
+    @classmethod
+    def prepare(cls, place, before, after, spark, index=None):
+        built = first_build(place / "before" / "repo", before, spark, index=index)
+        fresh = first_build(place / "after" / "repo", after, spark, index=index)
+        return cls(built, after, fresh / ".codeanatomy", index)
+
+    def update(self, place, spark):
+        """Bring a copy of the first build up to date and verify it, against the build from scratch there is."""
+
+        def stand_in(request, **_):
+            shutil.copytree(self.scratch, request.state, dirs_exist_ok=True)
+
+        root = Path(shutil.copytree(self.built, place / "repo"))
+        put(root, self.after)
+        result = ca.build(ca.BuildRequest(root, index=self.index), spark=spark)
         assert result.mode == "incremental"
-        return root, ca.verify(ca.BuildRequest(root), spark=spark)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(verification, "build", stand_in)
+            patch.setattr(verification, "SHOWN_ROWS", 10**6)
+            return ca.open(root), ca.verify(ca.BuildRequest(root), spark=spark)
 
-    monkeypatch.setattr(verification, "build", stand_in)
-    monkeypatch.setattr(verification, "SHOWN_ROWS", 10**6)
-    return brought_up_to_date
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory, spark):
+    return Bench.prepare(tmp_path_factory.mktemp("bench"), BEFORE, AFTER, spark)
 
 
-def test_rows_are_right_with_everything_on(updated):
-    root, verified = updated()
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory, spark):
+    """The same for what an index sees."""
+    trees = [{path: text.decode() for path, text in together(CASES, step).items()} for step in (0, 1)]
+    return Bench.prepare(tmp_path_factory.mktemp("indexed"), *trees, spark, index="pyrefly")
+
+
+def assert_right(switches, graph, verified):
+    """Everything is as from scratch, and the switches that are named after a reason have a file that has it."""
     assert not unequal(verified)
-    reasons = ca.open(root).sql("SELECT path, reason_kind FROM inc_impacted_files").to_pylist()
-    expected = {each.wrong: each.name for each in REBUILDING if each.name in {*ReasonKind} - {ReasonKind.DELETED}}
-    assert expected.items() <= {row["path"]: row["reason_kind"] for row in reasons}.items()
+    rows = graph.sql("SELECT path, reason_kind FROM inc_impacted_files").to_pylist()
+    reasons = {row["path"]: row["reason_kind"] for row in rows}
+    named = {each.wrong: each.name for each in switches if each.name in list(ReasonKind)}
+    assert named == {path: reasons.get(path) for path in named}
 
 
-@by_name(REBUILDING)
-def test_rows_are_wrong_without(switch, updated, monkeypatch):
-    with monkeypatch.context() as patch:
-        switch.off(patch)
-        _, verified = updated()
+def assert_wrong(switch, verified):
     found = unequal(verified)
     assert not verified.equal
     assert any(switch.wrong in each for each in found), found
+
+
+def test_rows_are_right_with_everything_on(bench, tmp_path, spark):
+    assert_right(REBUILDING, *bench.update(tmp_path, spark))
+
+
+@by_name(REBUILDING)
+def test_rows_are_wrong_without(switch, bench, tmp_path, spark, monkeypatch):
+    switch.off(monkeypatch)
+    assert_wrong(switch, bench.update(tmp_path, spark)[1])
+
+
+@pytest.mark.slow
+def test_rows_are_right_with_an_index_and_everything_on(indexed, tmp_path, spark):
+    assert_right(INDEXING, *indexed.update(tmp_path, spark))
+
+
+@by_name(INDEXING)
+def test_rows_are_wrong_with_an_index_but_without(switch, indexed, tmp_path, spark, monkeypatch):
+    switch.off(monkeypatch)
+    assert_wrong(switch, indexed.update(tmp_path, spark)[1])

@@ -218,7 +218,7 @@ def test_random_edits_give_the_rows_of_a_build_from_scratch(tmp_path, spark, alw
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.parametrize("seed", [2, 3])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_many_random_edits_give_the_rows_of_a_build_from_scratch(strategy, seed, tmp_path, spark, always_updated):
     take_steps(tmp_path / "repo", spark, seed, [strategy] * 8)

@@ -28,6 +28,7 @@ RUN = """
 import sys
 from pyspark.sql import SparkSession
 from codeanatomy.store import *
+from codeanatomy.store.bundles import write_bundle
 from store.samples import OWNED, build_of, owned, frame_of
 
 state = open_state(StateLocation.at(sys.argv[1]))
@@ -38,7 +39,9 @@ with hold_lease(state.location) as lease:
         spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
         frame = frame_of(spark, OWNED, owned("x", "y", "z"))
         tables = {"owned": write_table(frame, OWNED, state).pin}
-    publish(state, build_of(2, parent, tables))
+    build = build_of(2, parent, tables)
+    write_bundle(state, build.build_id, {"manifest.json": "{}"}, {})
+    publish(state, build)
     collect_garbage(state, lease, keep=1)
 """
 

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.resolve.index import CONTENT_COLUMNS, ContentNames, FileNames
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import open_arrow
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 
 class KnownFacts:
