@@ -313,7 +313,7 @@ REBUILDING = (
     Switch("deleted", no_gone_files, "k_deleted/a.py"),
     Switch("module_renamed", without_reason(ReasonKind.MODULE_RENAMED), "k_moved/src/k_root/b.py"),
     Switch("import_module", without_reason(ReasonKind.IMPORT_MODULE), "k_import_module/user.py"),
-    Switch("import_name", without_reason(ReasonKind.IMPORT_NAME), "k_import_name/user.py", is_slow=False),
+    Switch("import_name", without_reason(ReasonKind.IMPORT_NAME), "k_import_name/user.py"),
     Switch("import_star", without_reason(ReasonKind.IMPORT_STAR), "k_import_star/user.py"),
     Switch("base_class", without_reason(ReasonKind.BASE_CLASS), "k_base_class/user.py"),
     Switch("caller_qname", without_reason(ReasonKind.CALLER_QNAME), "k_caller/user.py"),

@@ -311,3 +311,25 @@ def test_any_edits_give_the_rows_of_a_build_from_scratch_with_an_index(tmp_path,
 @pytest.mark.slow
 def test_any_edits_written_by_spark_give_the_rows_of_a_build_from_scratch(tmp_path, spark, written_by_spark):
     run_machine(spark, tmp_path, "hybrid")
+
+
+HIDDEN = {"p/__init__.py": "", "p/b.py": "", "p/b/f.py": "D = 1\n", "user.py": "from p.b.f import D\n"}
+PACKAGE = {**HIDDEN, "p/b/__init__.py": ""}
+USER = {"user.py": "import a\na.f()\n"}
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="who imports through what came or went is not asked about again")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({**USER, "a.py": "def f(): pass\n"}, USER, id="nothing but a deletion"),
+        pytest.param(PACKAGE, HIDDEN, id="a package above an import goes, and a module hides it"),
+        pytest.param(HIDDEN, PACKAGE, id="a package above an import comes, and hides a module"),
+    ],
+)
+def test_what_random_edits_found_with_an_index(before, after, tmp_path, spark):
+    root = first_build(tmp_path / "repo", before, spark, index="pyrefly")
+    put(root, after)
+    wrong = update(root, spark, index="pyrefly")
+    assert not wrong, wrong

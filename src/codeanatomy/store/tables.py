@@ -253,7 +253,8 @@ def _merged(
     for bucket in sorted(buckets):
         theirs = [owner for owner in owners if bucket_of(owner, state.buckets) == bucket]
         listed = pa.array(theirs, pa.string())
-        kept = open_arrow(state, dataset, base.version, keys=theirs).to_table(filter=~pc.field(OWNER).isin(listed))
+        with reading(state.location):
+            kept = open_arrow(state, dataset, base.version, keys=theirs).to_table(filter=~pc.field(OWNER).isin(listed))
         new = rows.filter(pc.is_in(rows[OWNER], listed))
         whole = pa.concat_tables([kept, new])
         merged[bucket] = whole.sort_by([(name, "ascending") for name in (OWNER, *sort_by)])
