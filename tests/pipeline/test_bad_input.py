@@ -231,4 +231,4 @@ def test_a_file_that_is_too_large_and_changes_its_size_is_a_change(tmp_path, spa
     first = build(tmp_path, spark, max_file_bytes=1_000)
     (tmp_path / "big.py").write_bytes(b"x = 1\n" * 300_000)
     again = build(tmp_path, spark, max_file_bytes=1_000)
-    assert (again.mode, again.snapshot_id != first.snapshot_id) == ("full", True)
+    assert (again.mode, again.snapshot_id != first.snapshot_id) == ("incremental", True)
