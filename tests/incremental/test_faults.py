@@ -12,7 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import codeanatomy as ca
@@ -171,8 +170,6 @@ def test_a_reader_keeps_its_build_and_a_rollback_is_built_upon(built, spark):
 SAMPLE_OF_HARM = {("module_lookups", "lost"), ("owner_digests", "lost"), ("owner_digests", "cut short")}
 
 
-@pytest.mark.slow
-@pytest.mark.xfail(strict=True, raises=(OSError, pa.ArrowInvalid), reason="what is opened is read outside of `reading`")
 @pytest.mark.parametrize(
     ("table", "harm"),
     [

@@ -1,4 +1,4 @@
-"""A real history, replayed: four releases of a package, each built on the last and equal to a build from scratch."""
+"""A real history, replayed: three releases of a package, each built on the last and equal to a build from scratch."""
 
 import shutil
 import stat
@@ -53,13 +53,12 @@ def real_releases(below):
 def test_releases_of_a_real_package_build_on_each_other_to_the_rows_of_a_build_from_scratch(tmp_path, spark):
     real = History("itsdangerous", partial(real_releases, tmp_path))
     done = replay(real, tmp_path / "home", {"index": "none"}, spark)
-    assert done.first == "2.0.0"
+    assert done.first == "2.0.1"
     assert [(step.version, step.mode, step.files, step.modified, step.deleted) for step in done.steps] == [
-        ("2.0.1", "incremental", 9, 4, 0),
         ("2.1.0", "incremental", 8, 5, 1),
         ("2.1.1", "incremental", 8, 2, 0),
     ]
-    assert [(step.differing, step.misstated) for step in done.steps] == [(0, ())] * 3
+    assert [(step.differing, step.misstated) for step in done.steps] == [(0, ())] * 2
     assert not (tmp_path / "home").exists()
 
 

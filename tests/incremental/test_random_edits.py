@@ -319,7 +319,6 @@ USER = {"user.py": "import a\na.f()\n"}
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="who imports through what came or went is not asked about again")
 @pytest.mark.parametrize(
     ("before", "after"),
     [

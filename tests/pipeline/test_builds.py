@@ -82,7 +82,7 @@ def test_full_asks_for_a_build_and_equal_tables_are_not_written_again(repo, spar
     assert not any(table["written"] for table in again.tables.values())
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 8])
+@pytest.mark.parametrize("partitions", [1, 8])
 def test_the_same_rows_on_any_number_of_partitions_and_in_any_file_order(
     repo, tmp_path, spark, monkeypatch, partitions
 ):

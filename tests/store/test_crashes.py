@@ -46,7 +46,10 @@ with hold_lease(state.location) as lease:
 """
 
 
-@pytest.mark.parametrize("name", BOUNDARIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.slow) if each == "table.files_written" else each for each in BOUNDARIES],
+)
 def test_killed_at(spark: SparkSession, tmp_path: Path, name: str) -> None:
     state: State = state_at(tmp_path)
     pin = write_table(frame_of(spark, OWNED, owned("a", "b")), OWNED, state).pin

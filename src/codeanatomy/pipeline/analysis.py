@@ -44,7 +44,7 @@ from codeanatomy.repo.modules import module_names
 from codeanatomy.resolve.index import Index
 from codeanatomy.store.builds import Build
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import open_arrow
+from codeanatomy.store.tables import read_arrow
 
 Ask = Callable[[Collection[str]], pa.Table]
 """Answers the questions of files, given by id."""
@@ -104,7 +104,7 @@ def snapshot_of(inputs: BuildInputs) -> Snapshot:
 def snapshot_at(state: State, build: Build, roots: Sequence[str]) -> Snapshot:
     """The files of a build."""
     columns = ["path", "file_id", "content_id", "status", "size", "detail"]
-    rows = open_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version).to_table(columns)
+    rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns)
     found = sorted(zip(*(rows[name].to_pylist() for name in columns), strict=True), key=itemgetter(0))
     modules = module_names([path for path, *_ in found], roots)
     return {
@@ -256,8 +256,8 @@ def _answers_that_changed(
     if not reconsidered:
         return
     of_those = pc.field("file_id").isin(pa.array(sorted(reconsidered), pa.string()))
-    stored = open_arrow(state, ANSWERS, last.tables[ANSWERS.name].version, keys=sorted(reconsidered))
-    before, after = stored.to_table(filter=of_those), answers.filter(of_those)
+    before = read_arrow(state, ANSWERS, last.tables[ANSWERS.name].version, owners=reconsidered)
+    after = answers.filter(of_those)
     differing = {file_id for file_id, *_ in _outcomes(before) ^ _outcomes(after)}
     is_one = pc.field("file_id").isin(pa.array(sorted(differing), pa.string()))
     old, new = answers_by_question(before.filter(is_one)), answers_by_question(after.filter(is_one))

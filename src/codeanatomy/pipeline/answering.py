@@ -22,7 +22,7 @@ from codeanatomy.pipeline.facts import KnownFacts, of_files
 from codeanatomy.resolve import CONTENT_COLUMNS, ContentNames, Index, Resolver, answer_files
 from codeanatomy.rules.evaluator import spark_schema
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import open_arrow
+from codeanatomy.store.tables import read_arrow
 
 FILES_PER_TASK = 300
 """Enough that reading the index is worth it, few enough that no core waits long for the last task."""
@@ -88,7 +88,7 @@ class _Answering:
                 return index
         contents = pc.unique(self.files["content_id"].drop_null())
         of_these = pc.field("content_id").isin(contents) & (pc.field("extractor") == EXTRACTOR_VERSION)
-        facts = open_arrow(self.state, FACTS, self.facts_version).to_table(list(CONTENT_COLUMNS), filter=of_these)
+        facts = read_arrow(self.state, FACTS, self.facts_version, CONTENT_COLUMNS, only=of_these)
         index = Index(self.files, ContentNames(facts), self._defined_symbols())
         _kept[:] = [(key, self.files, index)]
         return index
@@ -96,7 +96,7 @@ class _Answering:
     def _defined_symbols(self) -> pa.Table | None:
         if self.documents_version is None:
             return None
-        return open_arrow(self.state, DOCUMENTS, self.documents_version).to_table(_DEFINED)
+        return read_arrow(self.state, DOCUMENTS, self.documents_version, _DEFINED)
 
 
 _kept: list[tuple[tuple[str, int, int | None], pa.Table, Index]] = []

@@ -21,9 +21,8 @@ from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
 from codeanatomy.pipeline.progress import Listener, RunningStage
 from codeanatomy.repo.scan import read_contents
 from codeanatomy.repo.snapshot import ScannedFile
-from codeanatomy.store.failures import reading
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import TablePin, append_rows, open_arrow, pin_latest
+from codeanatomy.store.tables import TablePin, append_rows, pin_latest, read_arrow
 
 WAVE_BYTES = 128 << 20
 """Source bytes the driver holds at a time."""
@@ -75,9 +74,7 @@ def extract_here(root: Path, files: Sequence[ScannedFile]) -> pa.Table:
 
 
 def _contents_with_facts(state: State, pin: TablePin) -> set[str]:
-    with reading(state.location):
-        facts = open_arrow(state, FACTS, pin.version)
-        rows = facts.to_table(["content_id"], filter=pc.field("extractor") == EXTRACTOR_VERSION)
+    rows = read_arrow(state, FACTS, pin.version, ["content_id"], only=pc.field("extractor") == EXTRACTOR_VERSION)
     return set(rows["content_id"].to_pylist())
 
 

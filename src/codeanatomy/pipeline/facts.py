@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.resolve.index import CONTENT_COLUMNS, ContentNames, FileNames
+from codeanatomy.store.failures import reading
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import open_arrow
 
@@ -66,7 +67,8 @@ class KnownFacts:
     def _fragments(self) -> list[ds.Fragment]:
         if self._version is None:
             return []
-        return list(open_arrow(self._state, FACTS, self._version).get_fragments())
+        with reading(self._state.location):
+            return list(open_arrow(self._state, FACTS, self._version).get_fragments())
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -79,9 +81,9 @@ class KnownFacts:
 
     def _read(self, place: int, columns: Iterable[str], only: pc.Expression | None = None) -> pa.Table:
         is_current = pc.field("extractor") == EXTRACTOR_VERSION
-        return self._fragments[place].to_table(
-            schema=FACTS.schema(), columns=list(columns), filter=is_current if only is None else is_current & only
-        )
+        wanted = is_current if only is None else is_current & only
+        with reading(self._state.location):
+            return self._fragments[place].to_table(schema=FACTS.schema(), columns=list(columns), filter=wanted)
 
 
 def of_files(files: pa.Table, contents: pa.Table, *columns: str) -> pa.Table:

@@ -17,7 +17,7 @@ from codeanatomy.pipeline.request import Problem
 from codeanatomy.repo.snapshot import ScannedFile
 from codeanatomy.store.builds import Build
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import open_arrow
+from codeanatomy.store.tables import read_arrow
 
 SYNTAX_ERROR = "syntax_error"
 NOT_INDEXED = "not_indexed"
@@ -29,9 +29,12 @@ def find_problems(
 ) -> tuple[Problem, ...]:
     """One entry per troubled file, by path; a file with many errors is told by its first."""
     without_document = _not_indexed(state, documents_version) if documents_version is not None else {}
-    flawed = open_arrow(state, FACTS, facts_version).to_table(
-        columns=["content_id", "parse_errors"],
-        filter=(pc.field("extractor") == EXTRACTOR_VERSION) & (pc.list_value_length(pc.field("parse_errors")) > 0),
+    flawed = read_arrow(
+        state,
+        FACTS,
+        facts_version,
+        ["content_id", "parse_errors"],
+        only=(pc.field("extractor") == EXTRACTOR_VERSION) & (pc.list_value_length(pc.field("parse_errors")) > 0),
     )
     errors = dict(zip(flawed["content_id"].to_pylist(), flawed["parse_errors"].to_pylist(), strict=True))
     problems = []
@@ -83,7 +86,5 @@ def _problem(file: ScannedFile, errors: Sequence[Mapping[str, Any]]) -> Problem 
 
 def _not_indexed(state: State, documents_version: int) -> dict[str, str]:
     """Why files have no document, by path."""
-    failed = open_arrow(state, DOCUMENTS, documents_version).to_table(
-        columns=["path", "detail"], filter=pc.field("status") == "failed"
-    )
+    failed = read_arrow(state, DOCUMENTS, documents_version, ["path", "detail"], only=pc.field("status") == "failed")
     return dict(zip(failed["path"].to_pylist(), failed["detail"].to_pylist(), strict=True))

@@ -29,7 +29,7 @@ from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.lookups import Lookups
 from codeanatomy.store.builds import Build
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import open_arrow
+from codeanatomy.store.tables import read_arrow
 
 _IDENTITY = ["file_id", "path", "provider", "status", "detail", "fingerprint", "interface", "mentions"]
 
@@ -75,12 +75,24 @@ def reindex(
     rows: dict[str, dict[str, Any]] = {}
     tables: list[pa.Table] = []
     asked: set[str] = set()
+    passed_on = _found_elsewhere(changes, modules)
     waiting = {by_path[path] for path in changes.rebuilt() if changes.after[path].content_id}
-    waiting |= {file.file_id for file in changes.after.values() if file.module.module_fqn in modules.existence}
-    passed_on = {module: min(paths) for module, paths in modules.existence.items()}
+    waiting |= {file.file_id for file in changes.after.values() if file.module.module_fqn in passed_on}
     exporting = {*exporting, *_with_aliases(changes, facts)}
     passed_on |= {changes.after[path].module.module_fqn: path for path in exporting if path in changes.after}
     sees = inputs.provider is not None and inputs.provider.sees_through_imports
+
+    def reached() -> set[str]:
+        found = set()
+        for file_id, module in stored.mentioning(passed_on, lookups):
+            if file_id in path_of and file_id not in asked | waiting:
+                found.add(file_id)
+                made.why.setdefault(file_id, (module, passed_on[module]))
+        made.depth += bool(found)
+        return found
+
+    if sees:
+        waiting |= reached()
     while waiting:
         asked |= waiting
         table = _documents(inputs, files, facts, {path_of[each] for each in waiting}, made)
@@ -95,12 +107,7 @@ def reindex(
                 path = path_of[file_id]
                 passed_on.setdefault(changes.after[path].module.module_fqn, path)
         passed_on |= stored.passing_on(waiting, passed_on, facts, changes, path_of)
-        waiting = set()
-        for file_id, module in stored.mentioning(passed_on, lookups):
-            if file_id in path_of and file_id not in asked:
-                waiting.add(file_id)
-                made.why.setdefault(file_id, (module, passed_on[module]))
-        made.depth += bool(waiting)
+        waiting = reached()
     if tables:
         every = pa.concat_tables(tables)
         replaced = [each for each, row in rows.items() if stored.row(each) != row]
@@ -111,6 +118,18 @@ def reindex(
     for path, module in _redefined(stored, made, path_of):
         modules.add(module, path)
     return made
+
+
+def _found_elsewhere(changes: SnapshotChanges, modules: ModuleChanges) -> dict[str, str]:
+    """The modules that came, went or are in another file, and those below them, which that hides or shows."""
+    found = {module: min(paths) for module, paths in modules.existence.items()}
+    below = {}
+    for file in (*changes.before.values(), *changes.after.values()):
+        steps = file.module.module_fqn.split(".")
+        for package in (".".join(steps[:end]) for end in range(1, len(steps))):
+            if package in found:
+                below[file.module.module_fqn] = found[package]
+    return below | found
 
 
 def _said(row: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
@@ -136,8 +155,8 @@ class _Stored:
         self._state = state
         self._last = last
         version = last.tables[DOCUMENTS.name].version
-        self._table = open_arrow(state, DOCUMENTS, version)
-        self._rows = {row["file_id"]: row for row in self._table.to_table(_IDENTITY).to_pylist()}
+        rows = read_arrow(state, DOCUMENTS, version, _IDENTITY)
+        self._rows = {row["file_id"]: row for row in rows.to_pylist()}
 
     def row(self, file_id: str) -> Mapping[str, Any] | None:
         """What a document is."""
@@ -167,11 +186,10 @@ class _Stored:
         passing = {each: asks[c] for each, c in contents.items() if c and asks.get(c)}
         if not passing:
             return {}
-        answers = open_arrow(self._state, ANSWERS, self._last.tables[ANSWERS.name].version, keys=sorted(passing))
-        listed = pa.array(sorted(passing), pa.string())
-        rows = answers.to_table(["file_id", "ask_no", "trail"], filter=pc.field("file_id").isin(listed)).to_pylist()
+        columns = ["file_id", "ask_no", "trail"]
+        answers = read_arrow(self._state, ANSWERS, self._last.tables[ANSWERS.name].version, columns, owners=passing)
         found = {}
-        for row in rows:
+        for row in answers.to_pylist():
             if row["ask_no"] in passing[row["file_id"]]:
                 path = path_of[row["file_id"]]
                 module = changes.after[path].module.module_fqn
@@ -182,11 +200,9 @@ class _Stored:
 
     def symbols(self, file_ids: Collection[str]) -> dict[str, set[tuple[Any, ...]]]:
         """The symbols that these files define, as the last build has them."""
-        listed = pa.array(sorted(file_ids), pa.string())
-        opened = open_arrow(self._state, DOCUMENTS, self._last.tables[DOCUMENTS.name].version, keys=sorted(file_ids))
-        return defined_symbols(
-            opened.to_table(["file_id", "scip_symbol_information"], filter=pc.field("file_id").isin(listed))
-        )
+        columns = ["file_id", "scip_symbol_information"]
+        version = self._last.tables[DOCUMENTS.name].version
+        return defined_symbols(read_arrow(self._state, DOCUMENTS, version, columns, owners=file_ids))
 
 
 def _asks_that_pass_on(facts: Mapping[str, Any]) -> set[int]:

@@ -34,7 +34,7 @@ from codeanatomy.store.bundles import read_bundle_text
 from codeanatomy.store.loans import lend_table
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.state import State, create_state, open_state
-from codeanatomy.store.tables import TablePin, open_arrow
+from codeanatomy.store.tables import TablePin, read_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,7 +159,7 @@ def _bundle_of(state: State, build: Build) -> _Bundle:
 def _snapshot_of(state: State, build: Build, repo_id: str) -> Snapshot:
     """The snapshot as the scan found it."""
     columns = ["path", "file_id", "content_id", "size", "status", "detail"]
-    rows = open_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version).to_table(columns).to_pylist()
+    rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns).to_pylist()
     read = {"undecodable": "ok"}  # the scan does not decode
     files = tuple(
         ScannedFile(**{**row, "status": read.get(row["status"], row["status"]), "detail": row["detail"] or ""})

@@ -31,7 +31,7 @@ from codeanatomy.store.lease import hold_lease
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS, write_owner_digests
 from codeanatomy.store.state import State, create_state, open_state, state_exists
-from codeanatomy.store.tables import open_arrow
+from codeanatomy.store.tables import read_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -200,5 +200,5 @@ def paths_of(state: State, build: Build | None) -> dict[str, str | None]:
     """The content of each file of a build, by path."""
     if build is None:
         return {}
-    rows = open_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version).to_table(["path", "content_id"])
+    rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, ["path", "content_id"])
     return dict(zip(rows["path"].to_pylist(), rows["content_id"].to_pylist(), strict=True))

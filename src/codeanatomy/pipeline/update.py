@@ -41,8 +41,8 @@ from codeanatomy.store.tables import (
     TablePin,
     WrittenTable,
     append_collected,
-    open_arrow,
     pin_latest,
+    read_arrow,
     replace_rows,
 )
 
@@ -117,18 +117,17 @@ def analyse(
 def _defined_symbols(state: State, last: Build, documents: Documents) -> pa.Table:
     """The symbols that documents define, in the form an index is built from."""
     columns = ["file_id", "scip_symbol_information"]
-    replaced = documents.replaced
-    stored = open_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version)
-    kept = stored.to_table(columns, filter=~pc.field("file_id").isin(_ids(replaced)))
+    is_kept = ~pc.field("file_id").isin(_ids(documents.replaced))
+    kept = read_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version, columns, only=is_kept)
     return pa.concat_tables([kept, documents.rows.select(columns)])
 
 
 def _symbol_asks(state: State, last: Build, documents: Documents, asked: Collection[str]) -> dict[str, Any]:
     """The questions of documents, by file."""
     columns = ["file_id", "symbol_asks"]
-    stored = open_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version, keys=asked)
-    is_kept = pc.field("file_id").isin(_ids(set(asked) - documents.replaced))
-    tables = [stored.to_table(columns, filter=is_kept), documents.rows.select(columns)]
+    kept = set(asked) - documents.replaced
+    stored = read_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version, columns, owners=kept)
+    tables = (stored, documents.rows.select(columns))
     return {row["file_id"]: row["symbol_asks"] for table in tables for row in table.to_pylist()}
 
 
@@ -269,8 +268,7 @@ def scope_of(state: State, last: Build, impact: Impact, documents: Documents | N
 
 
 def _stored_answers(state: State, last: Build, owners: Collection[str]) -> pa.Table:
-    rows = open_arrow(state, ANSWERS, last.tables[ANSWERS.name].version, keys=owners)
-    return rows.to_table(list(SAID_OF_OTHERS), filter=pc.field("file_id").isin(_ids(owners)))
+    return read_arrow(state, ANSWERS, last.tables[ANSWERS.name].version, SAID_OF_OTHERS, owners=owners)
 
 
 SAID_OF_OTHERS = ("file_id", "target_id", "target_name", "kind", "status", "question")

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from codeanatomy.catalogue.columns import Dataset, long, text
 from codeanatomy.store.digests import SetDigest, digest_of_names, total
-from codeanatomy.store.failures import reading
 from codeanatomy.store.layout import OWNER
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import TablePin, WrittenTable, open_arrow, replace_collected, write_collected
+from codeanatomy.store.tables import TablePin, WrittenTable, read_arrow, replace_collected, write_collected
 
 OWNER_DIGESTS = Dataset(
     "owner_digests",
@@ -37,9 +35,7 @@ def read_owner_digests(
     state: State, pin: TablePin, owners: Collection[str] | None = None
 ) -> dict[str, dict[str, SetDigest]]:
     """What these owners have, or all."""
-    only = None if owners is None else pc.field(OWNER).isin(pa.array(owners, pa.string()))
-    with reading(state.location):
-        rows = open_arrow(state, OWNER_DIGESTS, pin.version, keys=owners).to_table(filter=only)
+    rows = read_arrow(state, OWNER_DIGESTS, pin.version, owners=owners)
     found: dict[str, dict[str, SetDigest]] = {}
     for owner, table, count, digest in zip(*(column.to_pylist() for column in rows.columns), strict=True):
         found.setdefault(table, {})[owner] = SetDigest(count, digest)

@@ -330,7 +330,7 @@ def pin_latest(state: State, dataset: Dataset, *, known: TablePin | None, identi
     files = data_files(state, dataset.name, version)
     if known is not None and files == data_files(state, dataset.name, known.version):
         return TablePin(version, known.buckets)
-    rows = open_arrow(state, dataset, version).to_table(list(identity))
+    rows = read_arrow(state, dataset, version, identity)
     return TablePin(version, {0: identity_digest(rows, tuple(identity))} if rows.num_rows else {})
 
 
@@ -384,6 +384,24 @@ def open_arrow(state: State, dataset: Dataset, version: int, *, keys: Collection
             file_pruning_predicate=_bucket_filter(state, keys),
         )
         return stored.replace_schema(dataset.schema())
+
+
+def read_arrow(
+    state: State,
+    dataset: Dataset,
+    version: int,
+    columns: Iterable[str] | None = None,
+    *,
+    only: pc.Expression | None = None,
+    owners: Collection[str] | None = None,
+) -> pa.Table:
+    """Rows of one version, without Spark: all, those for which `only` holds, or those of `owners`."""
+    stored = open_arrow(state, dataset, version, keys=owners)
+    if owners is not None:
+        is_theirs = pc.field(OWNER).isin(pa.array(sorted(owners), pa.string()))
+        only = is_theirs if only is None else only & is_theirs
+    with reading(state.location):
+        return stored.to_table(None if columns is None else list(columns), filter=only)
 
 
 def data_files(state: State, name: str, version: int, *, keys: Collection[str] | None = None) -> list[str]:
