@@ -254,6 +254,11 @@ def no_lookups(patch):
     patch.setattr(lookups.Lookups, "of", lambda self, entries=None: [])
 
 
+def no_questions(patch):
+    """Of the files that looked at a change, no question is asked again."""
+    patch.setattr(analysis, "_numbers_meeting", lambda answers, entries: {})
+
+
 def replaced_by_rows(patch):
     """Rows are replaced of the owners that have new ones, not of those that are listed."""
     real = tables.replace_collected
@@ -319,6 +324,7 @@ REBUILDING = (
     Switch("caller_qname", without_reason(ReasonKind.CALLER_QNAME), "k_caller/user.py"),
     Switch("name_qname", without_reason(ReasonKind.NAME_QNAME), "k_name/user.py"),
     Switch("who looked at what", no_lookups, "k_caller/user.py"),
+    Switch("which questions did", no_questions, "k_caller/user.py"),
     Switch("replaced by list", replaced_by_rows, "k_emptied/a.py", is_slow=False),
     Switch("merged by list", merged_by_rows, "k_deleted/a.py"),
     Switch("compared with before", nothing_compared, "k_changed/a.py", is_slow=False),

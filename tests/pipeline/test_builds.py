@@ -9,8 +9,10 @@ import pytest
 
 import codeanatomy as ca
 from codeanatomy.catalogue.tables import CPG_EDGES
+from codeanatomy.pipeline import answering
 from codeanatomy.pipeline import inputs as build_inputs
 from codeanatomy.pipeline import run as build_run
+from codeanatomy.pipeline.preview import preview
 from codeanatomy.store.builds import latest_build, list_builds, new_build_id, publish
 from codeanatomy.store.tables import read_table, write_table
 from tests.repositories import SHOP, write_repository
@@ -207,3 +209,28 @@ def test_spark_reads_the_tables_of_a_build(repo, spark):
     result = ca.build(ca.BuildRequest(repo), spark=spark)
     frames = ca.open(repo).spark(spark)
     assert frames["cpg_nodes"].count() == result.tables["cpg_nodes"]["rows"]
+
+
+def test_only_the_questions_that_looked_at_a_change_are_asked_again(repo, monkeypatch):
+    graph = ca.open(repo)
+    seen = []
+
+    def answer_here(index, files, facts, symbol_asks, asked):
+        seen.append(asked)
+        return answering.answer_here.__wrapped__(index, files, facts, symbol_asks, asked)
+
+    answer_here.__wrapped__ = answering.answer_here
+    monkeypatch.setattr(answering, "answer_here", answer_here)
+    (repo / "shop/prices.py").write_text(SHOP["shop/prices.py"] + "\n\ndef price_with_tax(item): pass\n")
+    assert [each.path for each in preview(ca.BuildRequest(repo)).files] == ["shop/prices.py"]
+    (asked,) = seen
+    path_of = dict(graph.sql("SELECT file_id, path FROM repo_files").to_pandas().itertuples(index=False))
+    assert {path_of[each]: numbers is None for each, numbers in asked.items()} == {
+        "shop/prices.py": True,
+        "shop/cart.py": False,
+    }
+    questions = graph.sql(
+        "SELECT DISTINCT ask_no, list_contains(trail, 'shop.prices') AS looked FROM answers WHERE path = 'shop/cart.py'"
+    ).to_pylist()
+    (numbers,) = filter(None, asked.values())
+    assert numbers == {row["ask_no"] for row in questions if row["looked"]} < {row["ask_no"] for row in questions}

@@ -1,4 +1,7 @@
-"""A build killed at any write boundary loses nothing: the next one gives the rows of an undisturbed build."""
+"""A full build killed at any write boundary loses nothing: the next one gives the rows of an undisturbed build.
+
+Updates are killed in `tests/incremental/test_faults.py`.
+"""
 
 import os
 import shutil
@@ -25,8 +28,6 @@ BOUNDARIES = [
 EDITS = {"shop/prices.py": "def price_of(item):\n    return 2\n", "shop/extra.py": "x = 1\n"}
 """So that every table changes: one that comes out the same is not committed."""
 
-SAMPLE = {"build.before_publish"}
-
 
 def command(*arguments):
     return [sys.executable, "-m", "codeanatomy.cli.main", *map(str, arguments)]
@@ -44,9 +45,8 @@ def undisturbed(tmp_path_factory, built_once, spark):
     return digests(ca.build(ca.BuildRequest(root), spark=spark))
 
 
-@pytest.mark.parametrize(
-    "boundary", [b if b in SAMPLE else pytest.param(b, marks=pytest.mark.slow) for b in BOUNDARIES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_killed_at(boundary, built, spark, undisturbed):
     repo = built
     first = ca.open(repo).build
@@ -54,7 +54,7 @@ def test_killed_at(boundary, built, spark, undisturbed):
     write_repository(repo, EDITS)
 
     environment = {**os.environ, "CODEANATOMY_CRASH_AT": boundary}
-    died = subprocess.run(command("build", repo), env=environment, capture_output=True, check=False)
+    died = subprocess.run(command("build", repo, "--full"), env=environment, capture_output=True, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()
 
     published = [build.build_id for build in list_builds(ca.open(repo).state)]

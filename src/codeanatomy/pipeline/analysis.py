@@ -1,10 +1,10 @@
 """Which files an update must rebuild, and why. Reads the last build and the new facts; writes nothing.
 
     1. Files that changed are rebuilt. What they hold for others is compared with what they held.
-    2. An answer is reconsidered if its trail meets a module that came, went or holds something else.
+    2. A question is asked again if the trail of its answer meets a module that came, went or holds something else.
     3. A file is rebuilt if one of its answers came out otherwise, or its semantic document did.
 
-Whatever is not reconsidered cannot have changed: an answer depends on the modules of its trail and on nothing else.
+Whatever is not asked again cannot have changed: an answer depends on the modules of its trail and on nothing else.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ from codeanatomy.pipeline.lookups import Lookups
 from codeanatomy.pipeline.reindexing import Documents
 from codeanatomy.pipeline.request import Strategy
 from codeanatomy.repo.modules import module_names
+from codeanatomy.resolve import Asked
 from codeanatomy.resolve.index import Index
 from codeanatomy.store.builds import Build
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow
 
-Ask = Callable[[Collection[str]], pa.Table]
-"""Answers the questions of files, given by id."""
+Ask = Callable[[Asked], pa.Table]
+"""Answers questions."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,9 @@ class Impact:
     exports: tuple[ChangedExport, ...] = ()
     answers_changed: tuple[ChangedAnswer, ...] = ()
     answers: pa.Table = field(default_factory=ANSWERS.schema().empty_table)
-    """The answers of every file that was asked again."""
+    """All answers of the files of which one came out otherwise, if only for what it looked at."""
     asked: frozenset[str] = frozenset()
-    """Ids of those files."""
+    """Ids of those files, and of the rebuilt."""
     depth: int = 0
     """How many files in a row a change was passed on through."""
 
@@ -145,12 +146,17 @@ def find_impact(
     }
     rebuilt = {changes.after[path].file_id for path in changes.rebuilt()}
     also = {each for each in (documents.replaced if documents else ()) if each in by_id}
-    answers = ask(sorted(rebuilt | also | reconsidered.keys()))
+    last_answers = last.tables[ANSWERS.name].version
+    stored = read_arrow(state, ANSWERS, last_answers, owners=(reconsidered.keys() | also) - rebuilt)
+    numbers = _numbers_meeting(stored, modules.entries())
+    some = {each: numbers.get(each, set()) for each in reconsidered.keys() - (rebuilt | also)}
+    answers = ask({**some, **dict.fromkeys(rebuilt | also)})
+    is_kept = _is_other_question(stored, some)
+    before, after = stored.filter(pc.invert(is_kept)), answers.filter(~pc.field("file_id").isin(listed(rebuilt)))
     names = Names(Index(module_table(changes.before), facts.names), index)
-    asked = reconsidered.keys() | (also - rebuilt)
     found = [
         each
-        for each in _answers_that_changed(state, last, asked, answers, by_id, facts, names, modules)
+        for each in _answers_that_changed(before, after, by_id, facts, names, modules)
         if each.ask_no >= 0 or changes.after[each.path].file_id not in otherwise  # a new document numbers anew
     ]
     impacted: dict[str, ImpactedFile] = {}
@@ -167,6 +173,7 @@ def find_impact(
             path = by_id[file_id].path
             ref = entry.removeprefix("?")
             impacted.setdefault(path, ImpactedFile(path, file_id, ReasonKind.IMPORT_CLOSURE, ref, cause))
+    asked = rebuilt | also | _owners_of_differences(before, after) | {each.file_id for each in impacted.values()}
     return Impact(
         changes,
         tuple(sorted((*own.values(), *impacted.values()), key=lambda file: file.path)),
@@ -176,8 +183,8 @@ def find_impact(
         ),
         exports,
         tuple(found),
-        answers,
-        frozenset(rebuilt | asked),
+        pa.concat_tables([stored.filter(is_kept), answers]).filter(pc.field("file_id").isin(listed(asked))),
+        frozenset(asked),
         max(depth, documents.depth if documents else 0),
     )
 
@@ -242,24 +249,50 @@ class _Reach:
         return {file_id: seen for file_id, seen in found.items() if file_id not in reached}, depth
 
 
+def _numbers_meeting(answers: pa.Table, entries: Collection[str]) -> dict[str, set[int]]:
+    """The questions whose trail meets one of `entries`, by file."""
+    trails = answers["trail"].combine_chunks()
+    meets = pc.is_in(pc.list_flatten(trails), pa.array(entries, pa.string()))
+    rows = answers.select(["file_id", "ask_no"]).take(pc.unique(pc.list_parent_indices(trails).filter(meets)))
+    found: dict[str, set[int]] = {}
+    for file_id, number in zip(rows["file_id"].to_pylist(), rows["ask_no"].to_pylist(), strict=True):
+        found.setdefault(file_id, set()).add(number)
+    return found
+
+
+def _is_other_question(answers: pa.Table, some: Mapping[str, Collection[int]]) -> pa.ChunkedArray:
+    """Whether each row belongs to a file of `some`, and to none of these questions of it."""
+    questions = pc.binary_join_element_wise(answers["file_id"], pc.cast(answers["ask_no"], pa.string()), " ")
+    asked = pa.array([f"{file_id} {number}" for file_id, numbers in some.items() for number in numbers], pa.string())
+    return pc.and_(pc.is_in(answers["file_id"], listed(some)), pc.invert(pc.is_in(questions, asked)))
+
+
+def _owners_of_differences(before: pa.Table, after: pa.Table) -> set[str]:
+    """The files of rows that are not the same on both sides."""
+    columns = ("file_id", "ask_no", "outcome", "trail")
+    sides = (
+        {(*row, tuple(trail or ())) for *row, trail in zip(*(side[name].to_pylist() for name in columns), strict=True)}
+        for side in (before, after)
+    )
+    return {file_id for file_id, *_ in set.symmetric_difference(*sides)}
+
+
+def listed(file_ids: Iterable[str]) -> pa.Array:
+    """Ids to look rows up by."""
+    return pa.array(sorted(file_ids), pa.string())
+
+
 def _answers_that_changed(
-    state: State,
-    last: Build,
-    reconsidered: Collection[str],
-    answers: pa.Table,
+    before: pa.Table,
+    after: pa.Table,
     by_id: Mapping[str, KnownFile],
     facts: KnownFacts,
     names: Names,
     modules: ModuleChanges,
 ) -> Iterable[ChangedAnswer]:
-    """The questions of `reconsidered` files that were answered otherwise in the last build, file by file."""
-    if not reconsidered:
-        return
-    of_those = pc.field("file_id").isin(pa.array(sorted(reconsidered), pa.string()))
-    before = read_arrow(state, ANSWERS, last.tables[ANSWERS.name].version, owners=reconsidered)
-    after = answers.filter(of_those)
+    """The questions that are answered otherwise than before, file by file."""
     differing = {file_id for file_id, *_ in _outcomes(before) ^ _outcomes(after)}
-    is_one = pc.field("file_id").isin(pa.array(sorted(differing), pa.string()))
+    is_one = pc.field("file_id").isin(listed(differing))
     old, new = answers_by_question(before.filter(is_one)), answers_by_question(after.filter(is_one))
     contents = {content for each in differing if (content := by_id[each].content_id)}
     roles = {content: roles_of(row) for content, row in facts.by_content(contents, ROLE_DATASETS).items()}

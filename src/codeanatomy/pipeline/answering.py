@@ -6,7 +6,7 @@ the whole repository, and what it depends on is small.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.datasets import read_documents_of, read_facts
 from codeanatomy.pipeline.facts import KnownFacts, of_files
-from codeanatomy.resolve import CONTENT_COLUMNS, ContentNames, Index, Resolver, answer_files
+from codeanatomy.resolve import CONTENT_COLUMNS, Asked, ContentNames, Index, Resolver, answer_files
 from codeanatomy.rules.evaluator import spark_schema
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow
@@ -31,14 +31,17 @@ _DEFINED = ["file_id", "scip_symbol_information"]
 _MODULES = ["file_id", "path", "content_id", "module_fqn", "is_init", "is_stub"]
 
 
-def answer_here(index: Index, files: pa.Table, facts: KnownFacts, symbol_asks: Mapping[str, Any]) -> pa.Table:
-    """The answers to every question of a few files; `symbol_asks` are those of their semantic documents, by file id."""
+def answer_here(
+    index: Index, files: pa.Table, facts: KnownFacts, symbol_asks: Mapping[str, Any], asked: Asked
+) -> pa.Table:
+    """The answers to questions of a few files; `symbol_asks` are those of their semantic documents, by file id."""
+    files = _those(files, asked)
     contents = facts.rows({each for each in files["content_id"].to_pylist() if each}, ["asks"])
-    asked = of_files(files, contents)
-    symbols = [symbol_asks.get(file_id) for file_id in asked["file_id"].to_pylist()]
-    asked = asked.append_column("symbol_asks", pa.array(symbols, DOCUMENTS.column("symbol_asks").type))
+    asks = of_files(files, contents)
+    symbols = [symbol_asks.get(file_id) for file_id in asks["file_id"].to_pylist()]
+    asks = asks.append_column("symbol_asks", pa.array(symbols, DOCUMENTS.column("symbol_asks").type))
     resolver = Resolver(index)
-    answers = [answer_files(resolver, batch) for batch in asked.combine_chunks().to_batches()]
+    answers = [answer_files(resolver, batch, asked) for batch in asks.combine_chunks().to_batches()]
     return pa.Table.from_batches(answers, ANSWERS.schema())
 
 
@@ -48,22 +51,26 @@ def answer_questions(
     files: pa.Table,
     facts_version: int,
     documents_version: int | None,
-    only: Collection[str] | None = None,
+    asked: Asked | None = None,
 ) -> DataFrame:
-    """The answers to every question of `files` (`only` of some), which are those of the snapshot."""
-    answering = _Answering(state, facts_version, documents_version, files.select(_MODULES))
-    if only is not None:
-        files = files.filter(pc.is_in(files["file_id"], pa.array(sorted(only), pa.string())))
+    """The answers to every question of `files`, which are those of the snapshot, or to those that are `asked`."""
+    answering = _Answering(state, facts_version, documents_version, files.select(_MODULES), asked)
+    if asked is not None:
+        files = _those(files, asked)
     tasks = -(-files.num_rows // FILES_PER_TASK) or 1
     owners = F.broadcast(spark.createDataFrame(files.select(["content_id", "file_id", "path"])))
-    asked = read_facts(spark, state, facts_version, "content_id", "asks").join(owners, "content_id")
+    asks = read_facts(spark, state, facts_version, "content_id", "asks").join(owners, "content_id")
     if documents_version is None:
-        asked = asked.withColumn("symbol_asks", F.lit(None).cast(spark_schema(DOCUMENTS)["symbol_asks"].dataType))
+        asks = asks.withColumn("symbol_asks", F.lit(None).cast(spark_schema(DOCUMENTS)["symbol_asks"].dataType))
     else:
         symbols = read_documents_of(spark, state, documents_version, "file_id", "symbol_asks")
-        asked = asked.join(symbols, "file_id", "left")
-    placed = asked.repartitionByRange(tasks, "path").select("file_id", "asks", "symbol_asks")
+        asks = asks.join(symbols, "file_id", "left")
+    placed = asks.repartitionByRange(tasks, "path").select("file_id", "asks", "symbol_asks")
     return placed.mapInArrow(answering, spark_schema(ANSWERS))
+
+
+def _those(files: pa.Table, asked: Asked) -> pa.Table:
+    return files.filter(pc.is_in(files["file_id"], pa.array(sorted(asked), pa.string())))
 
 
 @dataclass(frozen=True)
@@ -74,12 +81,13 @@ class _Answering:
     facts_version: int
     documents_version: int | None
     files: pa.Table
+    asked: Asked | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Answer the questions of the files of each batch."""
         resolver = Resolver(self._index())
         for batch in batches:
-            yield answer_files(resolver, batch)
+            yield answer_files(resolver, batch, self.asked)
 
     def _index(self) -> Index:
         key = (self.state.location.uri, self.facts_version, self.documents_version)

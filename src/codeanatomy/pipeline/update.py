@@ -17,6 +17,7 @@ from codeanatomy.pipeline.analysis import (
     Impact,
     exports_that_changed,
     find_impact,
+    listed,
     snapshot_at,
     snapshot_of,
 )
@@ -32,6 +33,7 @@ from codeanatomy.pipeline.progress import RunningStage, StageClock
 from codeanatomy.pipeline.publishing import Outcome, index_figures
 from codeanatomy.pipeline.reindexing import Documents, reindex
 from codeanatomy.pipeline.request import Mode, Problem, Strategy
+from codeanatomy.resolve import Asked
 from codeanatomy.resolve.index import Index
 from codeanatomy.store.builds import Build
 from codeanatomy.store.digests import NO_ROWS
@@ -52,8 +54,11 @@ if TYPE_CHECKING:
 EXTRACTED_HERE = 64
 """So many new contents are parsed in this process; more are spread over tasks."""
 
-ASKED_HERE = 150
-"""So many files are answered in this process; more are spread over tasks."""
+ASKED_HERE = 30_000
+"""So many questions are answered in this process; more are spread over tasks."""
+
+QUESTIONS_OF_A_FILE = 100
+"""Taken for granted."""
 
 ALWAYS_UPDATED = 64
 """So few files are never worth a full build."""
@@ -101,13 +106,14 @@ def analyse(
         defined = _defined_symbols(state, last, documents) if documents is not None else None
         index = Index(files, facts.names, defined)
 
-        def ask(asked: Collection[str]) -> pa.Table:
+        def ask(asked: Asked) -> pa.Table:
             from codeanatomy.pipeline.answering import answer_here, answer_questions  # noqa: PLC0415
 
-            if engine is not None and pin is not None and documents is None and len(asked) > ASKED_HERE:
-                return answer_questions(engine(), state, files, pin.version, None, only=asked).toArrow()
+            questions = sum(QUESTIONS_OF_A_FILE if numbers is None else len(numbers) for numbers in asked.values())
+            if engine is not None and pin is not None and documents is None and questions > ASKED_HERE:
+                return answer_questions(engine(), state, files, pin.version, None, asked).toArrow()
             symbols = _symbol_asks(state, last, documents, asked) if documents is not None else {}
-            return answer_here(index, files.filter(pc.is_in(files["file_id"], _ids(asked))), facts, symbols)
+            return answer_here(index, files, facts, symbols, asked)
 
         impact = find_impact(state, last, changes, modules, exports, lookups, facts, index, ask, strategy, documents)
         stage.rows = len(impact.files)
@@ -117,7 +123,7 @@ def analyse(
 def _defined_symbols(state: State, last: Build, documents: Documents) -> pa.Table:
     """The symbols that documents define, in the form an index is built from."""
     columns = ["file_id", "scip_symbol_information"]
-    is_kept = ~pc.field("file_id").isin(_ids(documents.replaced))
+    is_kept = ~pc.field("file_id").isin(listed(documents.replaced))
     kept = read_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version, columns, only=is_kept)
     return pa.concat_tables([kept, documents.rows.select(columns)])
 
@@ -322,7 +328,3 @@ def with_rules(impact: Impact, plan: Plan) -> Impact:
         if path not in named
     ]
     return replace(impact, files=tuple(sorted((*impact.files, *others), key=lambda file: file.path)))
-
-
-def _ids(owners: Collection[str]) -> pa.Array:
-    return pa.array(sorted(owners), pa.string())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -69,29 +69,52 @@ class Solved(NamedTuple):
 _NOTHING: Final = Solved([], frozenset())
 
 
-def answer_files(resolver: Resolver, files: pa.RecordBatch) -> pa.RecordBatch:
-    """Answer every question of a batch of files, which has `file_id`, `asks` and `symbol_asks`."""
+Asked = Mapping[str, Collection[int] | None]
+"""Some questions of files, by number, or all (None), by file id."""
+
+
+def answer_files(resolver: Resolver, files: pa.RecordBatch, asked: Asked | None = None) -> pa.RecordBatch:
+    """Answer the questions of a batch of files, which has `file_id`, `asks` and `symbol_asks`: all, or the `asked`."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
     index = resolver.index
     rows: list[tuple[Any, ...]] = []
     symbols_solved: dict[str, Solved] = {}  # a symbol means the same whoever asks
-    asked = (files[name].to_pylist() for name in ("file_id", "asks", "symbol_asks"))
-    for file_id, asks, symbol_asks in zip(*asked, strict=True):
+    columns = (files[name].to_pylist() for name in ("file_id", "asks", "symbol_asks"))
+    for file_id, asks, symbol_asks in zip(*columns, strict=True):
         file = index.files[file_id]
-        solved: dict[int | None, Solved] = {}
+        numbers = asked[file_id] if asked is not None else None
+        solved = _OwnQuestions(resolver, file, asks or ())
         for ask in asks or ():
-            solved[ask["ask_no"]] = _solved(resolver, index, file, ask["question"])
-            rows += _rows(file, ask, solved[ask["ask_no"]])
+            if numbers is None or ask["ask_no"] in numbers:
+                rows += _rows(file, ask, solved[ask["ask_no"]])
         for ask in symbol_asks or ():
-            called, named = (solved.get(ask[own], _NOTHING) for own in ("call_ask_no", "name_ask_no"))
+            if numbers is not None and ask["ask_no"] not in numbers:
+                continue
+            called, named = solved[ask["call_ask_no"]], solved[ask["name_ask_no"]]
             symbol = symbols_solved.get(ask["question"])
             if symbol is None:
                 symbol = symbols_solved[ask["question"]] = _solved(resolver, index, file, ask["question"])
             rows += _rows(file, ask, _compared(symbol, called, named))
-    *columns, trails = zip(*rows, strict=True) if rows else ((),) * len(ANSWERS.columns)
+    *values, trails = zip(*rows, strict=True) if rows else ((),) * len(ANSWERS.columns)
     schema = ANSWERS.schema()
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=False)]
+    arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=False)]
     return pa.RecordBatch.from_arrays([*arrays, _lists(trails, schema[-1].type)], schema=schema)
+
+
+class _OwnQuestions(dict[int | None, Solved]):
+    """What the questions of a file's source come to, by number; each is worked out when it is first needed."""
+
+    def __init__(self, resolver: Resolver, file: ModuleFile, asks: Iterable[Mapping[str, Any]]) -> None:
+        super().__init__()
+        self._resolver = resolver
+        self._file = file
+        self._questions = {ask["ask_no"]: ask["question"] for ask in asks}
+
+    def __missing__(self, number: int | None) -> Solved:
+        question = self._questions.get(number)
+        solved = _NOTHING if question is None else _solved(self._resolver, self._resolver.index, self._file, question)
+        self[number] = solved
+        return solved
 
 
 def _lists(trails: Sequence[Trail], kind: pa.DataType) -> pa.Array:
