@@ -107,7 +107,10 @@ DOCUMENT_COLUMNS: tuple[Column, ...] = (
     text("detail", "why it failed"),
     text("fingerprint", "hash of everything the document says about the file's own text", required=True),
     text("interface", "hash of what other files can see of this one; null when the indexer does not tell"),
-    texts("mentions", "modules that the document, or the type of an expression, mentions, in order"),
+    texts(
+        "mentions",
+        "dotted names of the modules that the document mentions, and of what types of expressions do, in order",
+    ),
 )
 """What a document is, besides what it says."""
 

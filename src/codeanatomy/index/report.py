@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -96,20 +96,6 @@ class Report:
         except FileNotFoundError:
             return b""
 
-    def modules_in(self, dotted: Iterable[bytes]) -> set[str]:
-        """The modules of the repository that dotted names start with."""
-        found = set()
-        for name in dotted:
-            module = name.decode()
-            while module and module not in self._own_modules:
-                module = module.rpartition(".")[0]
-            found.add(module)
-        return found - {""}
-
-    @cached_property
-    def _own_modules(self) -> frozenset[str]:
-        return frozenset(self._names.values())
-
     def errors(self, entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """Complaints about a module."""
         return self._errors.get(_file(entry), ())
@@ -187,7 +173,7 @@ class _Reader:
         types = self._report.types(self._entry)
         mentioned = {number for part in (calls, definitions, types) for number in _MODULE_ID.findall(part)}
         self._document.mentions |= {self._report.module_name(int(each)) for each in mentioned}
-        self._document.mentions |= self._report.modules_in(set(_DOTTED.findall(types)))
+        self._document.mentions |= {each.decode() for each in set(_DOTTED.findall(types))}
         self._document.interface = self._interface(body)
         return self._document
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -68,7 +69,7 @@ def reindex(
     facts: KnownFacts,
 ) -> Documents:
     """Ask about every file whose document can have changed; `exporting` files offer other names than before."""
-    stored = _Stored(state, last)
+    stored = _Stored(state, last, {*_modules_of(changes), *modules.existence})
     by_path = {path: file.file_id for path, file in changes.after.items()}
     path_of = {file_id: path for path, file_id in by_path.items()}
     made = Documents(gone=frozenset(changes.before[path].file_id for path in changes.gone()))
@@ -124,12 +125,16 @@ def _found_elsewhere(changes: SnapshotChanges, modules: ModuleChanges) -> dict[s
     """The modules that came, went or are in another file, and those below them, which that hides or shows."""
     found = {module: min(paths) for module, paths in modules.existence.items()}
     below = {}
-    for file in (*changes.before.values(), *changes.after.values()):
-        steps = file.module.module_fqn.split(".")
+    for module in _modules_of(changes):
+        steps = module.split(".")
         for package in (".".join(steps[:end]) for end in range(1, len(steps))):
             if package in found:
-                below[file.module.module_fqn] = found[package]
+                below[module] = found[package]
     return below | found
+
+
+def _modules_of(changes: SnapshotChanges) -> Iterable[str]:
+    return (file.module.module_fqn for side in (changes.before, changes.after) for file in side.values())
 
 
 def _said(row: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
@@ -151,8 +156,9 @@ def _documents(
 class _Stored:
     """The documents of the last build."""
 
-    def __init__(self, state: State, last: Build) -> None:
+    def __init__(self, state: State, last: Build, modules: Collection[str]) -> None:
         self._state = state
+        self._modules = modules
         self._last = last
         version = last.tables[DOCUMENTS.name].version
         rows = read_arrow(state, DOCUMENTS, version, _IDENTITY)
@@ -165,11 +171,22 @@ class _Stored:
     def mentioning(self, modules: Mapping[str, str], lookups: Lookups) -> Iterable[tuple[str, str]]:
         """The files that mention one of `modules`, or looked at it, present or absent."""
         for file_id, row in sorted(self._rows.items()):
-            for module in row["mentions"] or ():
-                if module in modules:
+            for name in row["mentions"] or ():
+                if (module := self._module_of[name]) in modules:
                     yield file_id, module
         for file_id, entry in lookups.of([entry for module in modules for entry in (module, f"?{module}")]):
             yield file_id, entry.removeprefix("?")
+
+    @cached_property
+    def _module_of(self) -> dict[str, str]:
+        """The modules, of those there are or were, that each dotted name is, or is in."""
+        found = {}
+        for name in {name for row in self._rows.values() for name in row["mentions"] or ()}:
+            module = name
+            while module and module not in self._modules:
+                module = module.rpartition(".")[0]
+            found[name] = module
+        return found
 
     def passing_on(
         self,
