@@ -3,8 +3,9 @@
     python -m bench.updates [--index pyrefly] [--only-sizes | --only-edits]
 
 One warm session for everything. The full build that updates are held against is one from scratch on that same session,
-after it was warmed up by another. Every edit is made on top of the ones before; at the end, the graph is compared row
-for row with a build from scratch. Writes bench/UPDATES.md (UPDATES-INDEX.md with an index).
+after it was warmed up by another, and a few updates come before those that are measured. Every edit is made on top of
+the ones before; at the end, the graph is compared row for row with a build from scratch. Writes bench/UPDATES.md
+(UPDATES-INDEX.md with an index).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from codeanatomy.pipeline.verify import verify
 FOLDER = Path(__file__).parent
 SIZES = (("django/utils", "django/template"), ("django",), ("django", "tests"))
 REPEATED = 5
+WARMING_UP = 3
 
 
 class Edit(NamedTuple):
@@ -220,6 +222,9 @@ def edits(spark: SparkSession, index: str, scratch: Path) -> list[str]:
     root = copied(scratch / "edited")
     build(BuildRequest(root, state=str(scratch / "warm-up"), index=index), spark=spark)
     full = build(BuildRequest(root, index=index), spark=spark)
+    for number in range(WARMING_UP):
+        appended("django/utils/dateformat.py", f"\n# {number}\n")(root)
+        build(BuildRequest(root, index=index), spark=spark)
     parts = [
         f"A full build of its {full.files['total']:,} files takes {full.seconds:.1f} s.\n",
         "| edit | mode | impacted | in vain | seconds | of a full build |" + (" indexer |" if index != "none" else ""),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -147,10 +148,18 @@ def _imported(question: str, package: str) -> str:
 class Names:
     """Dotted names of what answers point to, in either snapshot."""
 
-    def __init__(self, before: Index, after: Index) -> None:
-        self._sides = (after, before)
+    def __init__(self, before: Callable[[], Index], after: Index) -> None:
+        self._before = before
+        self._after = after
         self._qualnames: dict[tuple[int, str], dict[str, str]] = {}
-        self._packages = {file.path: file.package() for file in after.files.values()}
+
+    @cached_property
+    def _sides(self) -> tuple[Index, Index]:
+        return self._after, self._before()
+
+    @cached_property
+    def _packages(self) -> dict[str, str]:
+        return {file.path: file.package() for file in self._after.files.values()}
 
     def package_of(self, path: str) -> str:
         """The package that relative imports of a file start from."""

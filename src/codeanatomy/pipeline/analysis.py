@@ -153,7 +153,7 @@ def find_impact(
     answers = ask({**some, **dict.fromkeys(rebuilt | also)})
     is_kept = _is_other_question(stored, some)
     before, after = stored.filter(pc.invert(is_kept)), answers.filter(~pc.field("file_id").isin(listed(rebuilt)))
-    names = Names(Index(module_table(changes.before), facts.names), index)
+    names = Names(lambda: Index(module_table(changes.before), facts.names), index)
     found = [
         each
         for each in _answers_that_changed(before, after, by_id, facts, names, modules)

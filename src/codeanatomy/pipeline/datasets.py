@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pyarrow as pa
@@ -30,6 +31,9 @@ from codeanatomy.rules.compiler import CompiledRule, unmade
 from codeanatomy.rules.evaluator import offer, spark_schema
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_table
+
+OFFERED_AT_ONCE = 4
+"""Small frames: each is mostly a wait for the other side."""
 
 
 def read_facts(spark: SparkSession, state: State, version: int, *columns: str) -> DataFrame:
@@ -75,8 +79,12 @@ def offer_few_inputs(
     )
     offer(CONTENTS.name, few(spark, contents.select(list(CONTENTS.names()))))
     rows = of_files(files, contents)
-    for dataset in datasets:
+
+    def offer_rows(dataset: Dataset) -> None:
         offer(dataset.name, few(spark, _unnested(rows, dataset)))
+
+    with ThreadPoolExecutor(OFFERED_AT_ONCE) as pool:
+        list(pool.map(offer_rows, datasets))
 
 
 def _unnested(rows: pa.Table, dataset: Dataset) -> pa.Table:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 NAMING_REVISION = 1
 """To be raised whenever some path gets another name."""
@@ -39,6 +40,11 @@ class ModuleName:
 
 def module_names(paths: Sequence[str], roots: Sequence[str] = ()) -> tuple[ModuleName, ...]:
     """One name per path, in the order given; `roots` are relative to the top, without a final slash."""
+    return _module_names(tuple(paths), tuple(roots))
+
+
+@lru_cache(2)  # a build asks for those of its snapshot, and of the last one, in several places
+def _module_names(paths: tuple[str, ...], roots: tuple[str, ...]) -> tuple[ModuleName, ...]:
     packages = {directory for directory, _, name in (path.rpartition("/") for path in paths) if name in _INIT_FILES}
     source_roots: dict[str, str] = {}
     names = []

@@ -7,6 +7,7 @@ because Spark's analysis of a statement costs more than its parsing by far.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -35,6 +36,7 @@ def evaluate(spark: SparkSession, rules: Sequence[CompiledRule]) -> DataFrame:
     return frame
 
 
+@cache
 def spark_schema(dataset: Dataset) -> StructType:
     """The dataset's schema in Spark's types."""
     return from_arrow_schema(dataset.schema())

@@ -72,11 +72,12 @@ def hash_columns(dataset: Dataset) -> list[Column]:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     columns = sorted(dataset.columns, key=lambda column: column.name)
-    cells = [_cell(column.name, column.type) for column in columns]
-    # Spark's hash skips nulls: without the flags, (null, 'x') and ('x', null) would be the same row.
-    nulls = [F.col(column.name).isNull() for column in columns]
     names = ",".join(column.name for column in columns)
-    return [F.xxhash64(F.lit(f"{lane} {names}"), *cells, *nulls).alias(lane) for lane in _LANES]
+    # Spark's hash skips nulls: without the flags, (null, 'x') and ('x', null) would be the same row.
+    values = ", ".join(
+        [*(_cell(column.name, column.type) for column in columns), *(f"`{column.name}` IS NULL" for column in columns)]
+    )
+    return [F.expr(f"xxhash64('{lane} {names}', {values})").alias(lane) for lane in _LANES]
 
 
 def digest_sums() -> list[Column]:
@@ -122,14 +123,13 @@ def _from_lanes(rows: int, lanes: Iterable[int]) -> SetDigest:
     return SetDigest(rows, "".join(f"{lane % _LANE_MODULUS:016x}" for lane in lanes))
 
 
-def _cell(name: str, kind: pa.DataType) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
+def _cell(name: str, kind: pa.DataType) -> str:
+    """A column in a form that can be hashed, in SQL."""
     if pa.types.is_map(kind):
-        return F.to_json(F.sort_array(F.map_entries(name)))
+        return f"to_json(sort_array(map_entries(`{name}`)))"
     if _holds_map(kind):
         raise TypeError(f"column {name}: a map inside another value has no canonical form")
-    return F.to_json(name) if pa.types.is_nested(kind) else F.col(name)
+    return f"to_json(`{name}`)" if pa.types.is_nested(kind) else f"`{name}`"
 
 
 def _holds_map(kind: pa.DataType) -> bool:
