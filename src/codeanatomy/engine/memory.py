@@ -10,14 +10,12 @@ import os
 import resource
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 MB = 1024 * 1024
-SECONDS_BETWEEN_SAMPLES = 1.0
-SHARE_OF_TIME = 0.02  # that watching may take: a sample of a 2 GB tree costs some 40 ms
+SECONDS_BETWEEN_SAMPLES = 1.0  # a sample of a 2 GB tree costs some 40 ms
 PROC = Path("/proc")
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
@@ -46,9 +44,8 @@ def peak_memory() -> Iterator[PeakMemory]:
 
     def watch() -> None:
         while True:
-            began = time.thread_time()
             peak.mb = max(peak.mb, tree_memory_mb())
-            if done.wait(max(SECONDS_BETWEEN_SAMPLES, (time.thread_time() - began) / SHARE_OF_TIME)):
+            if done.wait(SECONDS_BETWEEN_SAMPLES):
                 return
 
     watcher = threading.Thread(target=watch, name="peak-memory", daemon=True)
