@@ -6,6 +6,7 @@ The package is a real one of the environment, large enough that a run does its w
 import json
 import shutil
 from importlib.util import find_spec
+from itertools import permutations
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pytest
 
 from codeanatomy.index import scip_format as scip
 from codeanatomy.index.documents import sites_in
-from codeanatomy.index.report import Report
+from codeanatomy.index.report import Report, _portable
 from tests.index.indexing import (
     TRICKY,
     TRICKY_SCIP,
@@ -290,3 +291,10 @@ def test_the_order_of_an_index_is_not_told(tmp_path, scip_tricky):
         document.symbols.sort(key=lambda each: each.symbol, reverse=True)  # of what is said twice, the first counts
     index.documents.reverse()
     assert read_scip(index, tmp_path / "reordered").fingerprints() == scip_tricky.fingerprints()
+
+
+def test_decorators_are_told_by_place_in_whatever_order_they_come():
+    places = {"9:2-9:5": ["first"], "10:2-10:5": ["second"], "11:6-11:9": ["third"]}
+    for order in permutations(places):
+        said = _portable({"decorator_callees": {place: places[place] for place in order}})
+        assert said == {"decorator_callees": [["first"], ["second"], ["third"]]}

@@ -384,10 +384,10 @@ def _parameter(kind: str, described: Mapping[str, Any]) -> str:
 
 
 def _portable(said: Any) -> Any:
-    """What a report says, without the numbers and places of this run, lists in order."""
+    """What a report says, without the numbers and places of this run; decorators, which come in any order, by place."""
     if isinstance(said, dict):
-        if "decorator_callees" in said:
-            said = {**said, "decorator_callees": list(said["decorator_callees"].values())}
+        if decorators := said.get("decorator_callees"):
+            said = {**said, "decorator_callees": [decorators[place] for place in sorted(decorators, key=_start)]}
         return {key: _portable(value) for key, value in said.items() if key not in _PLACES}
     if isinstance(said, list):
         return [_portable(each) for each in said]
