@@ -203,9 +203,13 @@ class _Stored:
         passing = {each: asks[c] for each, c in contents.items() if c and asks.get(c)}
         if not passing:
             return {}
+        found = {}
+        for path in changes.rebuilt():  # its questions have other numbers than the answers there are
+            module = changes.after[path].module.module_fqn
+            if passing.pop(changes.after[path].file_id, None) and module not in modules and modules:
+                found[module] = path
         columns = ["file_id", "ask_no", "trail"]
         answers = read_arrow(self._state, ANSWERS, self._last.tables[ANSWERS.name].version, columns, owners=passing)
-        found = {}
         for row in answers.to_pylist():
             if row["ask_no"] in passing[row["file_id"]]:
                 path = path_of[row["file_id"]]
