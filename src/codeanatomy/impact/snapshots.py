@@ -110,7 +110,7 @@ def module_changes(changes: SnapshotChanges, contents: Contents) -> ModuleChange
             continue
         for module in sides:
             found.existence.setdefault(module.module_fqn, set()).add(path)
-            for parent in _parents(module.module_fqn):
+            for parent in parents(module.module_fqn):
                 if (parent in packages[0]) != (parent in packages[1]):
                     found.existence.setdefault(parent, set()).add(path)
     return found
@@ -125,14 +125,15 @@ def _packages(files: Snapshot) -> set[str]:
     """Modules that have others below them."""
     packages: set[str] = set()
     for file in files.values():
-        for parent in _parents(file.module.module_fqn):
+        for parent in parents(file.module.module_fqn):
             if parent in packages:
                 break
             packages.add(parent)
     return packages
 
 
-def _parents(module: str) -> Iterable[str]:
+def parents(module: str) -> Iterable[str]:
+    """The packages a module is in, the nearest first."""
     parent = module.rpartition(".")[0]
     while parent:
         yield parent

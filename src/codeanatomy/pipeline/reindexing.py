@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS
-from codeanatomy.impact.snapshots import ModuleChanges, SnapshotChanges
+from codeanatomy.impact.snapshots import ModuleChanges, SnapshotChanges, parents
 from codeanatomy.index import symbols
 from codeanatomy.pipeline.facts import KnownFacts
 from codeanatomy.pipeline.indexing import indexing, read_documents_here
@@ -126,10 +126,8 @@ def _found_elsewhere(changes: SnapshotChanges, modules: ModuleChanges) -> dict[s
     found = {module: min(paths) for module, paths in modules.existence.items()}
     below = {}
     for module in _modules_of(changes):
-        steps = module.split(".")
-        for package in (".".join(steps[:end]) for end in range(1, len(steps))):
-            if package in found:
-                below[module] = found[package]
+        if above := next((package for package in parents(module) if package in found), None):
+            below[module] = found[above]
     return below | found
 
 
@@ -182,10 +180,7 @@ class _Stored:
         """The modules, of those there are or were, that each dotted name is, or is in."""
         found = {}
         for name in {name for row in self._rows.values() for name in row["mentions"] or ()}:
-            module = name
-            while module and module not in self._modules:
-                module = module.rpartition(".")[0]
-            found[name] = module
+            found[name] = next((module for module in (name, *parents(name)) if module in self._modules), "")
         return found
 
     def passing_on(

@@ -58,7 +58,7 @@ ASKED_HERE = 30_000
 """So many questions are answered in this process; more are spread over tasks."""
 
 QUESTIONS_OF_A_FILE = 100
-"""Taken for granted."""
+"""A guess, for files that are asked all of theirs."""
 
 ALWAYS_UPDATED = 64
 """So few files are never worth a full build."""

@@ -395,11 +395,10 @@ def read_arrow(
     only: pc.Expression | None = None,
     owners: Collection[str] | None = None,
 ) -> pa.Table:
-    """Rows of one version, without Spark: all, those for which `only` holds, or those of `owners`."""
+    """Rows of one version, without Spark: all, those of which `only` is true, or those of `owners`."""
     stored = open_arrow(state, dataset, version, keys=owners)
     if owners is not None:
-        is_theirs = pc.field(OWNER).isin(pa.array(sorted(owners), pa.string()))
-        only = is_theirs if only is None else only & is_theirs
+        only = pc.field(OWNER).isin(pa.array(sorted(owners), pa.string()))
     with reading(state.location):
         return stored.to_table(None if columns is None else list(columns), filter=only)
 
