@@ -86,6 +86,26 @@ def test_two_runs_about_half_of_the_files_say_what_one_does(repository, whole, s
 
 
 @needs_pyrefly
+def test_of_several_classes_all_are_told_whichever_was_loaded_first(tmp_path, scratch):
+    files = {
+        "a.py": "class A:\n    def __init__(self): ...\n    def __new__(cls): return super().__new__(cls)\n",
+        "b.py": "class B:\n    def __init__(self): ...\n",
+        "c.py": "class C: ...\n",
+        "uses.py": (
+            "from b import B\nfrom c import C\nfrom a import A\n\n"
+            "def made(which):\n    kind = A if which == 1 else B if which == 2 else C\n    return kind()\n"
+        ),
+    }
+    seen = tree(write_repository(tmp_path, files))
+    whole = index(seen, pyrefly_provider(), scratch / "whole")
+    called = {row["symbol"] for row in whole.occurrences("uses.py") if row["role"] == "call"}
+    assert called == {f"codeanatomy python . . {each}" for each in ("a/A#__init__().", "b/B#__init__().", "c/C#")}
+    (asked,) = (file for file in seen.files if file.path == "uses.py")
+    alone = read(seen, run_asked(seen, pyrefly_provider().pyrefly, [asked], scratch / "alone"))
+    assert alone.documents["uses.py"] == whole.documents["uses.py"]
+
+
+@needs_pyrefly
 def test_no_document_tells_where_it_was_made(whole, repository, shared_scratch):
     told = repr(whole.documents)
     assert "Cannot find module" in told  # a complaint that tells where it looked
@@ -159,6 +179,7 @@ class Base: ...
 
 class Shop(Base):
     rate: float = 0.5
+    location: int = 1
 
     def total(self, count: int):
         return count * 2
@@ -199,6 +220,7 @@ VISIBLE = {
     "a base": ("class Shop(Base)", "class Shop(Base, Exception)"),
     "no base": ("class Shop(Base)", "class Shop"),
     "the type of a field": ("rate: float", "rate: int"),
+    "the type of a field called as a report calls places": ("location: int = 1", 'location: str = ""'),
     "a new field": ("rate: float = 0.5", "rate: float = 0.5\n    tax: float = 0.5"),
     "the type of a variable": ("LIMIT = 3", 'LIMIT = "3"'),
     "a new variable": ("LIMIT = 3", "LIMIT = 3; MORE = 4"),

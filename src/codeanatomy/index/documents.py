@@ -23,7 +23,7 @@ from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.index.symbols import is_local
 
-INDEX_REVISION: Final = 5
+INDEX_REVISION: Final = 6
 """To be raised whenever the same report gives another document."""
 
 DEFINITION: Final = 1

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -43,7 +43,10 @@ _DOTTED: Final = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 _TYPE_VARIABLE: Final = re.compile(r"@\d+")
 _IMPLICIT: Final = frozenset({"for-decorated-target", "with-enter", "for-iter", "generator-iter"})
 _SEARCHED: Final = "\n  Looked in these locations"
-_PLACES: Final = frozenset({"location", "name_location", "module_id", "class_id", "function_id", "func_def_index"})
+_INSIDE: Final = frozenset(
+    {"location", "name_location", "module_id", "class_id", "function_id", "func_def_index", "captured_variables"}
+)
+"""What of a definition nobody else sees, or means something in one run only."""
 
 
 class Report:
@@ -238,8 +241,7 @@ class _Reader:
     def _add_call(self, bstart: int, bend: int, body: Mapping[str, Any]) -> None:
         for symbol, is_named in self._targets(body):
             self._add(bstart, bend, symbol, CALL | READ if is_named else CALL)
-        made = self._made_class(body)
-        if made is not None:
+        for made in self._made(body):
             self._add(bstart, bend, made, READ)
 
     def _add_name(self, bstart: int, bend: int, body: Mapping[str, Any]) -> None:
@@ -248,7 +250,7 @@ class _Reader:
             if symbol is not None:  # seen from its class, a property is not run
                 self._add(bstart, bend, symbol, CALL | READ if "implicit_receiver" in target else READ, implicit=True)
         called = body.get("if_called", {})
-        for symbol in filter(None, (self._made_class(called), *self._named(called))):
+        for symbol in filter(None, (*self._made(called), *self._named(called))):
             self._add(bstart, bend, symbol, READ)
         for target in body.get("global_targets", ()):
             module = symbols.namespace(self._report.module_name(target["module_id"]))
@@ -267,30 +269,38 @@ class _Reader:
             symbol = self._target(target)
             if symbol is not None:
                 yield symbol, not target.get("implicit_dunder_call")
-        made = self._made_class(body)
-        if made is not None:
-            constructors = (_function_of(t) for key in ("init_targets", "new_targets") for t in body.get(key, ()))
-            ours = (each for each in constructors if each and self._is_written_here(each))
-            yield next(map(self._function, ours), made), False
+        for made, constructors in self._made(body).items():
+            ours = [each for each in constructors if self._is_written_here(each)]
+            yield min(((each["function_name"], self._function(each)) for each in ours), default=("", made))[1], False
 
     def _is_written_here(self, function: Mapping[str, Any]) -> bool:
         module = function["module_id"]
         return self._report.is_ours(module) and function["function_id"] not in self._report.names(module).unwritten
 
-    def _made_class(self, body: Mapping[str, Any]) -> str | None:
-        """The class that a call makes an instance of, if that is what it does."""
-        targets = [*body.get("init_targets", ()), *body.get("new_targets", ())]
-        for target in targets:
-            if "receiver_class" in target:
-                return self._class(target["receiver_class"])
-        for target in targets:  # without a receiver, the class that has the method; `object` has them all
+    def _made(self, body: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+        """The classes that a call makes instances of, if that is what it does, with what each runs for it.
+
+        A target without a receiver is the one class's; if there is no receiver at all, the class that has the method is
+        meant, unless that is `object`, which has them all.
+        """
+        made: dict[str, list[Mapping[str, Any]]] = {}
+        others = []
+        for target in (*body.get("init_targets", ()), *body.get("new_targets", ())):
             function = _function_of(target)
-            if function is not None:
-                names = self._report.names(function["module_id"])
-                owner = names.owners.get(function["function_id"])
-                if owner is not None and names.classes[owner] != _OBJECT:
-                    return names.classes[owner]
-        return None
+            if "receiver_class" in target:
+                made.setdefault(self._class(target["receiver_class"]), []).extend([function] if function else ())
+            elif function is not None:
+                others.append(function)
+        if not made:
+            made = {owner: [] for owner in map(self._class_with, others) if owner not in (None, _OBJECT)}
+        if len(made) == 1:
+            made[next(iter(made))] += others
+        return made
+
+    def _class_with(self, function: Mapping[str, Any]) -> str | None:
+        names = self._report.names(function["module_id"])
+        owner = names.owners.get(function["function_id"])
+        return None if owner is None else names.classes[owner]
 
     def _target(self, target: Mapping[str, Any]) -> str | None:
         function = _function_of(target)
@@ -384,11 +394,27 @@ def _parameter(kind: str, described: Mapping[str, Any]) -> str:
 
 
 def _portable(said: Any) -> Any:
-    """What a report says, without the numbers and places of this run; decorators, which come in any order, by place."""
+    """What a report says of a definition, without the numbers and places of this run.
+
+    Neither the decorators nor the classes of a union come in an order that means anything.
+    """
     if isinstance(said, dict):
         if decorators := said.get("decorator_callees"):
-            said = {**said, "decorator_callees": [decorators[place] for place in sorted(decorators, key=_start)]}
-        return {key: _portable(value) for key, value in said.items() if key not in _PLACES}
+            places = sorted(decorators, key=_start)
+            said = {**said, "decorator_callees": [_in_order(decorators[place]) for place in places]}
+        if classes := said.get("classes"):
+            said = {**said, "classes": _in_order(classes)}
+        said = {key: value for key, value in said.items() if key not in _INSIDE}
+        return {key: _fields(value) if key == "fields" else _portable(value) for key, value in said.items()}
     if isinstance(said, list):
         return [_portable(each) for each in said]
     return said
+
+
+def _fields(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a class, which may be called anything."""
+    return {name: _portable(field) for name, field in said.items()}
+
+
+def _in_order(said: Iterable[Any]) -> list[Any]:
+    return sorted(map(_portable, said), key=lambda each: json.dumps(each, sort_keys=True))
