@@ -17,7 +17,7 @@ import codeanatomy as ca
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.impact import snapshots
 from codeanatomy.impact.reasons import ReasonKind
-from codeanatomy.pipeline import analysis, evaluation, lookups, reindexing, update
+from codeanatomy.pipeline import analysis, evaluation, lookups, passing, reindexing, update
 from codeanatomy.pipeline import verify as verification
 from codeanatomy.resolve import Resolver, answers
 from codeanatomy.resolve.index import FileNames
@@ -335,39 +335,44 @@ REBUILDING = (
 """Trails are made by workers of Spark's, which no switch of this process reaches."""
 
 
-class Anything:
-    """Equal to whatever it is held against."""
-
-    __hash__ = None
-
-    def __eq__(self, other):
-        return True
-
-
 def no_interfaces(patch):
     """A module passes no change on for what others see of it having changed."""
-    real = reindexing._Stored.row
-
-    def row(self, file_id):
-        known = real(self, file_id)
-        return known and {**known, "interface": Anything()}
-
-    patch.setattr(reindexing._Stored, "row", row)
+    patch.setattr(reindexing, "_redefined_names", lambda before, after: set())
 
 
 def no_mentions(patch):
-    """Only who looked at a module is asked again, not who knows it by its types."""
+    """Only who looked at a module is asked again, not who knows it by its types; nor does a name spread."""
+    nothing_made_of_others(patch)
 
-    def mentioning(self, modules, looked_at):
-        for file_id, entry in looked_at.of([entry for module in modules for entry in (module, f"?{module}")]):
-            yield file_id, entry.removeprefix("?")
+    def knowing(self, modules, lookups):
+        for file_id, entry in lookups.of([entry for module in modules for entry in (module, f"?{module}")]):
+            yield file_id, entry.removeprefix("?"), ""
 
-    patch.setattr(reindexing._Stored, "mentioning", mentioning)
+    patch.setattr(reindexing._Stored, "knowing", knowing)
+
+
+def no_words(patch):
+    """Only who mentions a name itself is asked again, not who has its text."""
+    patch.setattr(passing.Texts, "has_one_of", lambda self, path, names: passing.ALL in names)
+
+
+def no_names(patch):
+    """Only who has the text of a name is asked again, not who mentions it by its types; nor does a name spread."""
+    nothing_made_of_others(patch)
+    real = reindexing._Stored.knowing
+    patch.setattr(
+        reindexing._Stored, "knowing", lambda *given: ((file, module, "") for file, module, _ in real(*given))
+    )
+
+
+def nothing_made_of_others(patch):
+    """A name is seen otherwise only if its own module says so."""
+    patch.setattr(reindexing._Stored, "spread", lambda *_: None)
 
 
 def nothing_passed_on(patch):
-    """What decorators, bases and star imports bring is passed on by nobody."""
-    patch.setattr(reindexing._Stored, "passing_on", lambda *_: {})
+    """What decorators, bases, star imports and other names bring is passed on by nobody."""
+    patch.setattr(passing.Passing, "names", lambda *_: set())
 
 
 INDEXING = (
@@ -375,7 +380,10 @@ INDEXING = (
     Switch("caller_symbol", without_reason(ReasonKind.CALLER_SYMBOL), "symbol_of_stub_and_source/b.py"),
     Switch("interfaces", no_interfaces, "inferred_chain/c.py"),
     Switch("mentions", no_mentions, "inherited_method_appears/user.py"),
-    Switch("passing on", nothing_passed_on, "decorated_type_unmentioned/user.py"),
+    Switch("words", no_words, "appears_under_another_name/mid.py"),
+    Switch("names", no_names, "seen_by_type_alone/user.py"),
+    Switch("made of others", nothing_made_of_others, "type_that_is_not_told/user.py"),
+    Switch("passing on", nothing_passed_on, "appears_under_another_name/user.py"),
 )
 CASES = [case for case in load_cases() if any(each.wrong.startswith(f"{case.name}/") for each in INDEXING)]
 """The step cases that these need, of which the first step is taken."""

@@ -287,28 +287,6 @@ def test_what_is_said_twice_is_put_together():
     assert (found.signature, found.documentation) == ("def f()", "Does it.")
 
 
-def test_the_interface_is_what_others_can_see():
-    def interface(*said, place=(0, 0, 1)):
-        return read(document(occurrence(place, "s m p 1 m/f().", DEFINITION), symbols=list(said))).interface
-
-    base = information("s m p 1 m/f().", documentation=["f"])
-    related = scip.new(scip.Relationship, symbol="s m p 1 m/g().", is_implementation=True)
-    same = [
-        interface(base),
-        interface(base, place=(0, 4, 5)),
-        interface(base, information("local 1", documentation=["x"])),
-        interface(information("s m p 2 m/f().", documentation=["f"])),
-    ]
-    other = [
-        interface(),
-        interface(base, information("s m p 1 m/h().")),
-        interface(information("s m p 1 m/f().", documentation=["g"])),
-        interface(information("s m p 1 m/f().", documentation=["f"], relationships=[related])),
-    ]
-    assert len(set(same)) == 1
-    assert len({same[0], *other}) == 5
-
-
 def test_indexes_one_after_the_other_are_one(tmp_path):
     parts = [
         scip.new(scip.Index, metadata=scip.new(scip.Metadata, tool_info=scip.new(scip.ToolInfo, name="t"))),

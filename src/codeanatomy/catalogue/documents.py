@@ -106,11 +106,12 @@ DOCUMENT_COLUMNS: tuple[Column, ...] = (
     text("status", "ok, or failed when the indexer could not read the file", required=True),
     text("detail", "why it failed"),
     text("fingerprint", "hash of everything the document says about the file's own text", required=True),
-    text("interface", "hash of what other files can see of this one; null when the indexer does not tell"),
     texts(
-        "mentions",
-        "dotted names of the modules that the document mentions, and of what types of expressions do, in order",
+        "interface",
+        "what other files can see of this one, in order: each name of the module, a hash of what it is, and dotted "
+        "names of what that is made of; nothing if the indexer does not see through imports",
     ),
+    texts("mentions", "dotted names of what the document, and types in it, speak of, modules among them, in order"),
 )
 """What a document is, besides what it says."""
 

@@ -23,7 +23,7 @@ from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.index.symbols import is_local
 
-INDEX_REVISION: Final = 6
+INDEX_REVISION: Final = 7
 """To be raised whenever the same report gives another document."""
 
 DEFINITION: Final = 1
@@ -89,7 +89,7 @@ class Document:
     relationships: list[Relationship] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     mentions: set[str] = field(default_factory=set)
-    interface: str | None = None
+    interface: list[str] = field(default_factory=list)
     marks_calls: bool = False
 
 
@@ -182,7 +182,7 @@ class DocumentRow:
     status: str
     detail: str | None = None
     fingerprint: str = ""
-    interface: str | None = None
+    interface: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
     arrays: tuple[Sequence[tuple[Any, ...]], ...] = ((),) * len(DOCUMENT_DATASETS)
 
@@ -205,7 +205,7 @@ def finished(document: Document, sites: Sites, file_id: str, path: str, provider
         provider=provider,
         status="ok",
         fingerprint=hash_of(said),
-        interface=document.interface,
+        interface=tuple(sorted(document.interface)),
         mentions=mentions,
         arrays=arrays,
     )
@@ -402,7 +402,8 @@ def as_batch(rows: Sequence[DocumentRow]) -> pa.RecordBatch:
     schema = DOCUMENTS.schema()
     plain = len(schema) - len(DOCUMENT_DATASETS)
     values = [
-        (r.file_id, r.path, r.provider, r.status, r.detail, r.fingerprint, r.interface, list(r.mentions)) for r in rows
+        (r.file_id, r.path, r.provider, r.status, r.detail, r.fingerprint, list(r.interface), list(r.mentions))
+        for r in rows
     ]
     columns = zip(*values, strict=True) if values else ((),) * plain
     arrays = [pa.array(list(column), schema[place].type) for place, column in enumerate(columns)]

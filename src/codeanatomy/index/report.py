@@ -39,7 +39,9 @@ from codeanatomy.index.documents import (
 PROVIDER: Final = "pyrefly"
 
 _MODULE_ID: Final = re.compile(rb'"module_id":(\d+)')
+_CLASS_ID: Final = re.compile(rb'"module_id":(\d+),"module_name":"[^"]*","class_id":(\d+)')
 _DOTTED: Final = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+_DOTTED_TEXT: Final = re.compile(_DOTTED.pattern.decode())
 _TYPE_VARIABLE: Final = re.compile(r"@\d+")
 _IMPLICIT: Final = frozenset({"for-decorated-target", "with-enter", "for-iter", "generator-iter"})
 _SEARCHED: Final = "\n  Looked in these locations"
@@ -145,6 +147,10 @@ class _Names:
                     self.owners[number] = each["parent"]["Class"]["class_id"]
             self.dotted[symbol] = f"{self.dotted[parent]}.{each['name']}"
 
+    def top_level(self, symbol: str) -> str:
+        """The name of the module that a definition is, or is in."""
+        return self.dotted[symbol].removeprefix(f"{self.dotted[self.module]}.").partition(".")[0]
+
     def _parent(self, parent: Any) -> str:
         if isinstance(parent, dict) and "Class" in parent:
             return self.classes.get(parent["Class"]["class_id"], self.module)
@@ -173,12 +179,20 @@ class _Reader:
             Diagnostic(*self._span(error["location"]), "error", error["kind"], _without_places(error["message"]))
             for error in self._report.errors(self._entry)
         ]
-        types = self._report.types(self._entry)
-        mentioned = {number for part in (calls, definitions, types) for number in _MODULE_ID.findall(part)}
-        self._document.mentions |= {self._report.module_name(int(each)) for each in mentioned}
-        self._document.mentions |= {each.decode() for each in set(_DOTTED.findall(types))}
+        self._document.mentions |= self._mentioned(calls, definitions, self._report.types(self._entry))
         self._document.interface = self._interface(body)
         return self._document
+
+    def _mentioned(self, calls: bytes, definitions: bytes, types: bytes) -> set[str]:
+        """The modules and classes that are spoken of, and the names in types of expressions."""
+        found = {each.decode() for each in set(_DOTTED.findall(types))}
+        for part in (calls, definitions, types):
+            found |= {self._report.module_name(int(each)) for each in set(_MODULE_ID.findall(part))}
+            for module, number in set(_CLASS_ID.findall(part)):
+                if self._report.is_ours(int(module)):
+                    names = self._report.names(int(module))
+                    found.add(names.dotted[names.classes[int(number)]])
+        return found
 
     # Definitions.
 
@@ -253,8 +267,9 @@ class _Reader:
         for symbol in filter(None, (*self._made(called), *self._named(called))):
             self._add(bstart, bend, symbol, READ)
         for target in body.get("global_targets", ()):
-            module = symbols.namespace(self._report.module_name(target["module_id"]))
-            self._add(bstart, bend, symbols.variable_in(module, target["name"]), READ)
+            module = self._report.module_name(target["module_id"])
+            self._document.mentions.add(f"{module}.{target['name']}")
+            self._add(bstart, bend, symbols.variable_in(symbols.namespace(module), target["name"]), READ)
 
     def _named(self, body: Mapping[str, Any]) -> Iterator[str | None]:
         """Functions that the called expression names; that an object has `__call__` does not make it one."""
@@ -309,7 +324,10 @@ class _Reader:
     def _function(self, function: Mapping[str, Any]) -> str:
         names = self._report.names(function["module_id"])
         known = names.functions.get(function["function_id"])
-        return known or symbols.function_in(names.module, function["function_name"])
+        if known is None:
+            return symbols.function_in(names.module, function["function_name"])
+        self._document.mentions.add(names.dotted[known])
+        return known
 
     def _class(self, described: Mapping[str, Any]) -> str:
         names = self._report.names(described["module_id"])
@@ -326,15 +344,49 @@ class _Reader:
         line, _, column = place.partition(":")
         return self._sites.offset(int(line), int(column))
 
-    def _interface(self, body: Mapping[str, Any]) -> str:
-        """Hash of what others can see: every definition that is not inside a function, without its place."""
-        seen = {
-            **{self._own.functions[n]: _portable(each) for n, each in body["function_definitions"].items()},
-            **{self._own.classes[int(n)]: _portable(each) for n, each in body["class_definitions"].items()},
-            **{symbols.variable_in(self._own.module, n): _portable(v) for n, v in body["global_variables"].items()},
-        }
-        outside = {symbol: said for symbol, said in seen.items() if ")." not in symbol[:-2]}
-        return hash_of(_TYPE_VARIABLE.sub("@_", json.dumps(outside, sort_keys=True)))
+    def _interface(self, body: Mapping[str, Any]) -> list[str]:
+        """What others can see: each name of the module, a hash of all that is defined under it, and what that is of."""
+        said: dict[str, dict[str, Any]] = {}
+        for number, each in body["function_definitions"].items():
+            symbol = self._own.functions[number]
+            said.setdefault(self._own.top_level(symbol), {})[symbol] = each
+        for number, each in body["class_definitions"].items():
+            symbol = self._own.classes[int(number)]
+            said.setdefault(self._own.top_level(symbol), {})[symbol] = each
+        for name, each in body["global_variables"].items():
+            said.setdefault(name, {})[symbols.variable_in(self._own.module, name)] = each
+        found = []
+        for name, of_name in said.items():
+            spoken_of = _SpokenOf()
+            portable = {symbol: _portable(each, spoken_of) for symbol, each in of_name.items()}
+            text = _TYPE_VARIABLE.sub("@_", json.dumps(portable, sort_keys=True))
+            found.append(" ".join((name, hash_of(text), *sorted(self._dotted(spoken_of)))))
+        return found
+
+    def _dotted(self, spoken_of: _SpokenOf) -> set[str]:
+        found = {each for text in spoken_of.types for each in _DOTTED_TEXT.findall(text)}
+        for module, number in spoken_of.defined:
+            if self._report.is_ours(module):
+                names = self._report.names(module)
+                symbol = names.classes.get(number) if isinstance(number, int) else names.functions.get(number)
+                found |= {names.dotted[symbol]} if symbol else set()
+        return found
+
+
+class _SpokenOf:
+    """What definitions speak of: classes and functions, by module and number, and types."""
+
+    def __init__(self) -> None:
+        self.defined: set[tuple[int, int | str]] = set()
+        self.types: set[str] = set()
+
+    def add(self, said: Mapping[str, Any]) -> None:
+        """Remember what `said` is about."""
+        number = said.get("class_id", said.get("function_id"))
+        if number is not None and "module_id" in said:
+            self.defined.add((said["module_id"], number))
+        if isinstance(text := said.get("string"), str):
+            self.types.add(text)
 
 
 _OBJECT: Final = symbols.class_in(symbols.namespace("builtins"), "object")
@@ -393,28 +445,28 @@ def _parameter(kind: str, described: Mapping[str, Any]) -> str:
     return f"{stars}{described.get('name', '_')}: {annotation}{default}"
 
 
-def _portable(said: Any) -> Any:
-    """What a report says of a definition, without the numbers and places of this run.
+def _portable(said: Any, spoken_of: _SpokenOf) -> Any:
+    """What a report says of a definition, without the numbers and places of this run; and what it speaks of.
 
     Neither the decorators nor the classes of a union come in an order that means anything.
     """
-    if isinstance(said, dict):
-        if decorators := said.get("decorator_callees"):
-            places = sorted(decorators, key=_start)
-            said = {**said, "decorator_callees": [_in_order(decorators[place]) for place in places]}
-        if classes := said.get("classes"):
-            said = {**said, "classes": _in_order(classes)}
-        said = {key: value for key, value in said.items() if key not in _INSIDE}
-        return {key: _fields(value) if key == "fields" else _portable(value) for key, value in said.items()}
     if isinstance(said, list):
-        return [_portable(each) for each in said]
-    return said
+        return [_portable(each, spoken_of) for each in said]
+    if not isinstance(said, dict):
+        return said
+    spoken_of.add(said)
+    found: dict[str, Any] = {}
+    for key, value in said.items():
+        if key == "fields":  # which may be called anything
+            found[key] = {name: _portable(field, spoken_of) for name, field in value.items()}
+        elif key == "decorator_callees":
+            found[key] = [_in_order(value[place], spoken_of) for place in sorted(value, key=_start)]
+        elif key == "classes":
+            found[key] = _in_order(value, spoken_of)
+        elif key not in _INSIDE:
+            found[key] = _portable(value, spoken_of)
+    return found
 
 
-def _fields(said: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a class, which may be called anything."""
-    return {name: _portable(field) for name, field in said.items()}
-
-
-def _in_order(said: Iterable[Any]) -> list[Any]:
-    return sorted(map(_portable, said), key=lambda each: json.dumps(each, sort_keys=True))
+def _in_order(said: Iterable[Any], spoken_of: _SpokenOf) -> list[Any]:
+    return sorted((_portable(each, spoken_of) for each in said), key=lambda each: json.dumps(each, sort_keys=True))

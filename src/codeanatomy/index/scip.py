@@ -10,8 +10,6 @@ counted.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import mmap
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -140,7 +138,6 @@ class _Reading:
         document.relationships = list(self._relationships.values())
         document.dropped_symbols = sum(raw != "" and each is None for raw, each in self._canonical.items())
         document.mentions = _modules(each for each in self._canonical.values() if each is not None)
-        document.interface = _interface(document)
         return document
 
     def _add_occurrences(self, parsed: scip.Document, document: ScipDocument) -> None:
@@ -229,14 +226,6 @@ class _Reading:
         return symbol if symbol.endswith(_ENDS) else None
 
 
-def _interface(document: Document) -> str:
-    """A hash of what other files can see: global symbols and how they relate, not where they stand."""
-    visible = [each for each in document.symbols if not symbols.is_local(each.symbol)]
-    related = [each for each in document.relationships if not symbols.is_local(each.symbol)]
-    said = json.dumps([sorted(map(_ordered, visible)), sorted(map(_ordered, related))])
-    return hashlib.sha256(said.encode()).hexdigest()[:24]
-
-
 def _modules(spelled: Iterable[str]) -> set[str]:
     """The modules that symbols are in. Many begin with the same one, so only beginnings are taken apart."""
     beginnings = {symbol[: symbol.rfind("/") + 1] for symbol in spelled if not symbols.is_local(symbol)}
@@ -255,10 +244,6 @@ def _kind(symbol: str) -> str:
 
 def _either(before: str, said: str) -> str:
     return before or said
-
-
-def _ordered(row: Sequence[str | bool | None]) -> list[str | bool]:
-    return ["" if value is None else value for value in row]
 
 
 def _scanned(path: Path, data: mmap.mmap) -> ScipIndex:

@@ -1,13 +1,10 @@
 """Semantic documents in an update: ask the indexer about the files whose documents a change can alter.
 
 An indexer sees through types, so that a change can alter what it says of files that import the changed one only through
-others. Asking about all of those would be safe, and far too much. Instead, while the **interface** of a module changed
-(what the indexer says others can see, and what our own exports are), the files that mention the module, or looked at
-it, are asked about; then those of the modules whose interface changed in turn. A document that says what it said before
-changes nothing.
-
-What a decorator gives, a base hands down or a star import brings is in no interface: a file that gets one of these from
-a changed module passes the change on. So does a changed file with a type alias, whose value is in none either.
+others. Asking about all of those would be safe, and far too much. Instead, while a name of a module is **seen**
+otherwise (what the indexer says of it, or our own exports, changed), the files that know the module and speak of the
+name are asked about; then those of the names that changed in turn. A document that says what it said before changes
+nothing. `passing` has the details.
 """
 
 from __future__ import annotations
@@ -22,12 +19,14 @@ import pyarrow.compute as pc
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS
+from codeanatomy.impact.exports import ChangedExport
 from codeanatomy.impact.snapshots import ModuleChanges, SnapshotChanges, parents
 from codeanatomy.index import symbols
 from codeanatomy.pipeline.facts import KnownFacts
 from codeanatomy.pipeline.indexing import indexing, read_documents_here
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.lookups import Lookups
+from codeanatomy.pipeline.passing import ALL, Passing, Seen, Texts, handed_on
 from codeanatomy.store.builds import Build
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow
@@ -64,35 +63,46 @@ def reindex(
     files: pa.Table,
     changes: SnapshotChanges,
     modules: ModuleChanges,
-    exporting: Collection[str],
+    exports: Iterable[ChangedExport],
     lookups: Lookups,
     facts: KnownFacts,
 ) -> Documents:
-    """Ask about every file whose document can have changed; `exporting` files offer other names than before."""
-    stored = _Stored(state, last, {*_modules_of(changes), *modules.existence})
+    """Ask about every file whose document can have changed; `exports` are offered otherwise than before."""
+    stored = _Stored(state, last, changes, {*_modules_of(changes), *modules.existence})
     by_path = {path: file.file_id for path, file in changes.after.items()}
     path_of = {file_id: path for path, file_id in by_path.items()}
     made = Documents(gone=frozenset(changes.before[path].file_id for path in changes.gone()))
     rows: dict[str, dict[str, Any]] = {}
     tables: list[pa.Table] = []
     asked: set[str] = set()
-    passed_on = _found_elsewhere(changes, modules)
+    passing: list[Passing] = []
+    texts = Texts(inputs.root)
+    seen = Seen()
+    for module, path in _found_elsewhere(changes, modules).items():
+        seen.add(module, path)
     waiting = {by_path[path] for path in changes.rebuilt() if changes.after[path].content_id}
-    waiting |= {file.file_id for file in changes.after.values() if file.module.module_fqn in passed_on}
-    exporting = {*exporting, *_with_aliases(changes, facts)}
-    passed_on |= {changes.after[path].module.module_fqn: path for path in exporting if path in changes.after}
+    waiting |= {file.file_id for file in changes.after.values() if file.module.module_fqn in seen.modules()}
+    for export in exports:
+        if export.path in changes.after:
+            seen.add(changes.after[export.path].module.module_fqn, export.path, [export.name.partition(".")[0]])
+    for path in _with_aliases(changes, facts):
+        seen.add(changes.after[path].module.module_fqn, path)
     sees = inputs.provider is not None and inputs.provider.sees_through_imports
 
     def reached() -> set[str]:
-        found = set()
-        for file_id, module in stored.mentioning(passed_on, lookups):
-            if file_id in path_of and file_id not in asked | waiting:
-                found.add(file_id)
-                made.why.setdefault(file_id, (module, passed_on[module]))
+        found: set[str] = set()
+        others = path_of.keys() - asked - waiting
+        for file_id, module, name in stored.knowing(seen.modules(), lookups):
+            if file_id in others and file_id not in found:
+                names = seen.names(module)
+                if name in names or texts.has_one_of(path_of[file_id], names):
+                    found.add(file_id)
+                    made.why.setdefault(file_id, (module, seen.path(module)))
         made.depth += bool(found)
         return found
 
     if sees:
+        stored.spread(seen)
         waiting |= reached()
     while waiting:
         asked |= waiting
@@ -103,11 +113,12 @@ def reindex(
         if not sees:
             break
         for file_id in waiting & rows.keys():
-            before = stored.row(file_id)
-            if before is None or before["interface"] != rows[file_id]["interface"]:
-                path = path_of[file_id]
-                passed_on.setdefault(changes.after[path].module.module_fqn, path)
-        passed_on |= stored.passing_on(waiting, passed_on, facts, changes, path_of)
+            path = path_of[file_id]
+            seen.add(changes.after[path].module.module_fqn, path, _redefined_names(stored.row(file_id), rows[file_id]))
+        passing += stored.passing(table, facts, path_of)
+        stored.spread(seen)
+        while sum(seen.add(each.module, each.path, each.names(seen)) for each in passing):
+            stored.spread(seen)
         waiting = reached()
     if tables:
         every = pa.concat_tables(tables)
@@ -119,6 +130,13 @@ def reindex(
     for path, module in _redefined(stored, made, path_of):
         modules.add(module, path)
     return made
+
+
+def _redefined_names(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> set[str]:
+    """The names of a module that are something else, by what its document shows to others."""
+    if before is None:
+        return {ALL}
+    return {each.partition(" ")[0] for each in set(before["interface"] or ()) ^ set(after["interface"] or ())}
 
 
 def _found_elsewhere(changes: SnapshotChanges, modules: ModuleChanges) -> dict[str, str]:
@@ -154,64 +172,93 @@ def _documents(
 class _Stored:
     """The documents of the last build."""
 
-    def __init__(self, state: State, last: Build, modules: Collection[str]) -> None:
+    def __init__(self, state: State, last: Build, changes: SnapshotChanges, modules: Collection[str]) -> None:
         self._state = state
+        self._changes = changes
         self._modules = modules
         self._last = last
         version = last.tables[DOCUMENTS.name].version
-        rows = read_arrow(state, DOCUMENTS, version, _IDENTITY)
-        self._rows = {row["file_id"]: row for row in rows.to_pylist()}
+        self._rows = read_arrow(state, DOCUMENTS, version, _IDENTITY).combine_chunks()
+        self._place_of: dict[str, tuple[str, str]] = {}
+        self._places = {file_id: place for place, file_id in enumerate(self._rows["file_id"].to_pylist())}
 
     def row(self, file_id: str) -> Mapping[str, Any] | None:
         """What a document is."""
-        return self._rows.get(file_id)
+        place = self._places.get(file_id)
+        return None if place is None else self._rows.slice(place, 1).to_pylist()[0]
 
-    def mentioning(self, modules: Mapping[str, str], lookups: Lookups) -> Iterable[tuple[str, str]]:
-        """The files that mention one of `modules`, or looked at it, present or absent."""
-        for file_id, row in sorted(self._rows.items()):
-            for name in row["mentions"] or ():
-                if (module := self._module_of[name]) in modules:
-                    yield file_id, module
+    def knowing(self, modules: Collection[str], lookups: Lookups) -> Iterable[tuple[str, str, str]]:
+        """The files that know one of `modules`, and by which name in it; no name if they looked at it, or miss it."""
+        if not modules:
+            return
+        file_ids, names = self._mentions
+        wanted = [name for name in names.unique().to_pylist() if self._place(name)[0] in modules]
+        is_wanted = pc.is_in(names, pa.array(wanted, pa.string()))
+        found = (file_ids.filter(is_wanted).to_pylist(), names.filter(is_wanted).to_pylist())
+        for file_id, name in zip(*found, strict=True):
+            yield file_id, *self._place(name)
         for file_id, entry in lookups.of([entry for module in modules for entry in (module, f"?{module}")]):
-            yield file_id, entry.removeprefix("?")
+            yield file_id, entry.removeprefix("?"), ""
+
+    def spread(self, seen: Seen) -> None:
+        """Let names be seen otherwise that are made of such: no document tells the type of everything in its file."""
+        pending = [(module, name) for module in seen.modules() for name in seen.names(module)]
+        while pending:
+            module, name = pending.pop()
+            makes = self._makes.get(module, {})
+            for others in makes.values() if name == ALL else [makes.get(name, ())]:
+                pending += [(other, made) for other, made, path in others if seen.add(other, path, [made])]
 
     @cached_property
-    def _module_of(self) -> dict[str, str]:
-        """The modules, of those there are or were, that each dotted name is, or is in."""
-        found = {}
-        for name in {name for row in self._rows.values() for name in row["mentions"] or ()}:
-            found[name] = next((module for module in (name, *parents(name)) if module in self._modules), "")
+    def _makes(self) -> dict[str, dict[str, set[tuple[str, str, str]]]]:
+        """By module and name in it, the names that are made of it: their modules, what they are called, and paths."""
+        found: dict[str, dict[str, set[tuple[str, str, str]]]] = {}
+        for path, interface in zip(*(self._rows[name].to_pylist() for name in ("path", "interface")), strict=True):
+            own = self._changes.before[path].module.module_fqn if path else ""
+            for line in interface or ():
+                made, _, *others = line.split(" ")
+                for module, name in map(self._place, others):
+                    if name and (module, name) != (own, made):
+                        found.setdefault(module, {}).setdefault(name, set()).add((own, made, path))
         return found
 
-    def passing_on(
-        self,
-        file_ids: Collection[str],
-        modules: Mapping[str, str],
-        facts: KnownFacts,
-        changes: SnapshotChanges,
-        path_of: Mapping[str, str],
-    ) -> dict[str, str]:
-        """The modules of those files that get a decorator, a base or a star import's names from one of `modules`."""
-        contents = {file_id: changes.after[path_of[file_id]].content_id for file_id in file_ids}
-        known = facts.by_content({c for c in contents.values() if c}, ["cst_decorators", "cst_bases", "cst_imports"])
-        asks = {content: _asks_that_pass_on(row) for content, row in known.items()}
-        passing = {each: asks[c] for each, c in contents.items() if c and asks.get(c)}
-        if not passing:
-            return {}
-        found = {}
-        for path in changes.rebuilt():  # its questions have other numbers than the answers there are
-            module = changes.after[path].module.module_fqn
-            if passing.pop(changes.after[path].file_id, None) and module not in modules and modules:
-                found[module] = path
+    @cached_property
+    def _mentions(self) -> tuple[pa.Array, pa.Array]:
+        """Files and the dotted names that they mention, side by side."""
+        lists = self._rows["mentions"].combine_chunks()
+        return self._rows["file_id"].take(pc.list_parent_indices(lists)).combine_chunks(), pc.list_flatten(lists)
+
+    def _place(self, name: str) -> tuple[str, str]:
+        """The module, of those there are or were, that a dotted name is in, and its name there."""
+        known = self._place_of.get(name)
+        if known is None:
+            module = next((each for each in (name, *parents(name)) if each in self._modules), "")
+            known = self._place_of[name] = module, name[len(module) + 1 :].partition(".")[0] if module else ""
+        return known
+
+    def passing(self, documents: pa.Table, facts: KnownFacts, path_of: Mapping[str, str]) -> Iterable[Passing]:
+        """What the files of `documents` pass on."""
+        changes = self._changes
+        files = [changes.after[path_of[file_id]] for file_id in documents["file_id"].to_pylist()]
+        contents = {file.content_id for file in files if file.content_id}
+        known = facts.by_content(contents, ["cst_decorators", "cst_bases", "cst_imports", "cst_defs"])
+        changed = {changes.after[path].file_id for path in changes.rebuilt()}  # their questions have other numbers now
+        looked_at = self._looked_at({file.file_id for file in files} - changed)
+        for file in files:
+            if file.content_id in known:
+                looked = None if file.file_id in changed else looked_at.get(file.file_id, {})
+                handed = handed_on(known[file.content_id], looked)
+                yield Passing(file.module.module_fqn, path_of[file.file_id], handed)
+
+    def _looked_at(self, file_ids: Collection[str]) -> dict[str, dict[int, frozenset[str]]]:
+        """The modules that each question of these files looked at."""
         columns = ["file_id", "ask_no", "trail"]
-        answers = read_arrow(self._state, ANSWERS, self._last.tables[ANSWERS.name].version, columns, owners=passing)
-        for row in answers.to_pylist():
-            if row["ask_no"] in passing[row["file_id"]]:
-                path = path_of[row["file_id"]]
-                module = changes.after[path].module.module_fqn
-                looked_at = {entry.removeprefix("?") for entry in row["trail"] or ()}
-                if module not in modules and not looked_at.isdisjoint(modules):
-                    found[module] = path
+        version = self._last.tables[ANSWERS.name].version
+        found: dict[str, dict[int, frozenset[str]]] = {}
+        for row in read_arrow(self._state, ANSWERS, version, columns, owners=file_ids).to_pylist():
+            if row["trail"]:
+                trail = frozenset(entry.removeprefix("?") for entry in row["trail"])
+                found.setdefault(row["file_id"], {})[row["ask_no"]] = trail
         return found
 
     def symbols(self, file_ids: Collection[str]) -> dict[str, set[tuple[Any, ...]]]:
@@ -219,13 +266,6 @@ class _Stored:
         columns = ["file_id", "scip_symbol_information"]
         version = self._last.tables[DOCUMENTS.name].version
         return defined_symbols(read_arrow(self._state, DOCUMENTS, version, columns, owners=file_ids))
-
-
-def _asks_that_pass_on(facts: Mapping[str, Any]) -> set[int]:
-    """The questions whose answers others see, though no interface tells."""
-    asks = {each["ask_no"] for name in ("cst_decorators", "cst_bases") for each in facts[name] or ()}
-    asks |= {each["module_ask_no"] for each in facts["cst_imports"] or () if each["is_star"]}
-    return {ask for ask in asks if ask is not None}
 
 
 def _with_aliases(changes: SnapshotChanges, facts: KnownFacts) -> list[str]:

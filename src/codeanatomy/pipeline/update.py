@@ -99,8 +99,7 @@ def analyse(
     documents = None
     if inputs.provider is not None:
         with clock.stage("index") as stage:
-            exporting = {each.path for each in exports}
-            documents = reindex(state, last, inputs, files, changes, modules, exporting, lookups, facts)
+            documents = reindex(state, last, inputs, files, changes, modules, exports, lookups, facts)
             stage.rows = documents.asked
     with clock.stage("impact") as stage:
         defined = _defined_symbols(state, last, documents) if documents is not None else None

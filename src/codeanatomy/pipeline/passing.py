@@ -1,0 +1,124 @@
+"""What others see otherwise than before, by the names of modules, and which files pass that on.
+
+A change of a name can alter what the indexer says of a file that knows its module if the file speaks of the name, or of
+something defined under it, or takes every name there is by a star import. Nothing else in a file can tell, but for two:
+what a decorator gives or a base hands down is in no interface, and what is imported under another name is not spoken of
+by its own. The files that have one of these say so to the next.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+ALL: Final = "*"
+"""In a place of a name: every one, whatever it is called."""
+
+_WORD: Final = re.compile(r"\w+")
+_STAR_IMPORT: Final = re.compile(r"import[\s\\(]*\*")
+
+
+class Seen:
+    """The names that are seen otherwise, by module, with the path that is to blame."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, set[str]] = {}
+        self._paths: dict[str, str] = {}
+
+    def modules(self) -> set[str]:
+        """The modules that have such names."""
+        return set(self._names)
+
+    def add(self, module: str, path: str, names: Iterable[str] = (ALL,)) -> bool:
+        """Whether any of these names is new; what `__all__` or `__getattr__` says is said of all of them."""
+        new = {ALL if name.startswith(("__", ALL)) else name for name in names} - self.names(module)
+        if new:
+            self._names.setdefault(module, set()).update(new)
+            self._paths.setdefault(module, path)
+        return bool(new)
+
+    def names(self, module: str) -> set[str]:
+        """The names of a module that are seen otherwise."""
+        return self._names.get(module, set())
+
+    def path(self, module: str) -> str:
+        """The file that is to blame."""
+        return self._paths[module]
+
+
+class Texts:
+    """The files of a repository as texts: which words are in them."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._words = cache(self._words_of)
+
+    def has_one_of(self, path: str, names: set[str]) -> bool:
+        """Whether a file has one of these words."""
+        return ALL in names or not self._words(path).isdisjoint(names | {ALL})
+
+    def _words_of(self, path: str) -> frozenset[str]:
+        """The words of a file, as Python reads them; all of them if it imports with a star, or cannot be read."""
+        try:
+            text = (self._root / path).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return frozenset({ALL})
+        if not text.isascii():
+            text = unicodedata.normalize("NFKC", text)
+        return frozenset(_WORD.findall(text)) | ({ALL} if _STAR_IMPORT.search(text) else set())
+
+
+class Handed(NamedTuple):
+    """A name of a file that is what something else makes it.
+
+    `words` are what the text says makes it, `looked_at` the modules that were looked at to tell; None if that is not
+    known.
+    """
+
+    name: str
+    words: frozenset[str]
+    looked_at: frozenset[str] | None
+
+
+class Passing(NamedTuple):
+    """The names of a file that something else makes what they are."""
+
+    module: str
+    path: str
+    handed: Sequence[Handed]
+
+    def names(self, seen: Seen) -> set[str]:
+        """The names of this file that are another thing now that others are `seen` otherwise."""
+        elsewhere = seen.modules() - {self.module}
+        found = seen.names(self.module) | {
+            each.name
+            for each in self.handed
+            if (elsewhere if each.looked_at is None else not elsewhere.isdisjoint(each.looked_at))
+        }
+        while more := {each.name for each in self.handed if not each.words.isdisjoint(found)} - found:
+            found |= more
+        return found
+
+
+def handed_on(facts: Mapping[str, Any], looked_at: Mapping[int, frozenset[str]] | None) -> list[Handed]:
+    """What decorators, bases, star imports and imports under another name make of the names of a content."""
+    top_level = {each["def_no"]: each["qualname"].partition(".")[0] for each in facts["cst_defs"] or ()}
+
+    def looked(ask_no: int | None) -> frozenset[str] | None:
+        return None if looked_at is None or ask_no is None else looked_at.get(ask_no, frozenset())
+
+    found = [
+        Handed(top_level[each["def_no"]], frozenset(_WORD.findall(each["text"])), looked(each["ask_no"]))
+        for dataset in ("cst_decorators", "cst_bases")
+        for each in facts[dataset] or ()
+    ]
+    for each in facts["cst_imports"] or ():
+        if each["is_star"]:
+            found.append(Handed(ALL, frozenset(), looked(each["module_ask_no"])))
+        elif each["asname"] and not each["in_function"]:
+            found.append(Handed(each["asname"], frozenset(), looked(each["ask_no"])))
+    return found
