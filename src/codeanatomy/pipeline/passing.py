@@ -1,9 +1,9 @@
 """What others see otherwise than before, by the names of modules, and which files pass that on.
 
 A change of a name can alter what the indexer says of a file that knows its module if the file speaks of the name, or of
-something defined under it, or takes every name there is by a star import. Nothing else in a file can tell, but for two:
-what a decorator gives or a base hands down is in no interface, and what is imported under another name is not spoken of
-by its own. The files that have one of these say so to the next.
+something defined under it. Nothing else in a file can tell, but for two: what a decorator gives or a base hands down is
+in no interface, and what is imported under another name, or with all others, is not spoken of by its own. The files
+that have one of these say so to the next.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ ALL: Final = "*"
 """In a place of a name: every one, whatever it is called."""
 
 _WORD: Final = re.compile(r"\w+")
-_STAR_IMPORT: Final = re.compile(r"import[\s\\(]*\*")
 
 
 class Seen:
@@ -59,24 +58,22 @@ class Texts:
 
     def has_one_of(self, path: str, names: set[str]) -> bool:
         """Whether a file has one of these words."""
-        return ALL in names or not self._words(path).isdisjoint(names | {ALL})
+        words = self._words(path)
+        return ALL in names or words is None or not words.isdisjoint(names)
 
-    def _words_of(self, path: str) -> frozenset[str]:
-        """The words of a file, as Python reads them; all of them if it imports with a star, or cannot be read."""
+    def _words_of(self, path: str) -> frozenset[str] | None:
+        """The words of a file, as Python reads them; None if it cannot be read."""
         try:
             text = (self._root / path).read_text(encoding="utf-8")
         except (OSError, ValueError):
-            return frozenset({ALL})
-        if not text.isascii():
-            text = unicodedata.normalize("NFKC", text)
-        return frozenset(_WORD.findall(text)) | ({ALL} if _STAR_IMPORT.search(text) else set())
+            return None
+        return frozenset(_WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text)))
 
 
 class Handed(NamedTuple):
-    """A name of a file that is what something else makes it.
+    """A name of a file that is what something else makes it; all names of that, if the name is `*`.
 
-    `words` are what the text says makes it, `looked_at` the modules that were looked at to tell; None if that is not
-    known.
+    `words` say what makes it, `looked_at` are the modules that were looked at to tell; None if that is not known.
     """
 
     name: str
@@ -93,12 +90,15 @@ class Passing(NamedTuple):
 
     def names(self, seen: Seen) -> set[str]:
         """The names of this file that are another thing now that others are `seen` otherwise."""
+        found = set(seen.names(self.module))
         elsewhere = seen.modules() - {self.module}
-        found = seen.names(self.module) | {
-            each.name
-            for each in self.handed
-            if (elsewhere if each.looked_at is None else not elsewhere.isdisjoint(each.looked_at))
-        }
+        for each in self.handed:
+            met = elsewhere if each.looked_at is None else elsewhere & each.looked_at
+            names = {name for module in met for name in seen.names(module)}
+            if each.name == ALL:
+                found |= names
+            elif ALL in names or not each.words.isdisjoint(names):
+                found.add(each.name)
         while more := {each.name for each in self.handed if not each.words.isdisjoint(found)} - found:
             found |= more
         return found
@@ -119,6 +119,6 @@ def handed_on(facts: Mapping[str, Any], looked_at: Mapping[int, frozenset[str]] 
     for each in facts["cst_imports"] or ():
         if each["is_star"]:
             found.append(Handed(ALL, frozenset(), looked(each["module_ask_no"])))
-        elif each["asname"] and not each["in_function"]:
-            found.append(Handed(each["asname"], frozenset(), looked(each["ask_no"])))
+        elif each["name"] and each["asname"] and not each["in_function"]:
+            found.append(Handed(each["asname"], frozenset({each["name"]}), looked(each["ask_no"])))
     return found
