@@ -30,7 +30,7 @@ from codeanatomy.repo.modules import module_names
 from codeanatomy.rules.compiler import CompiledRule, unmade
 from codeanatomy.rules.evaluator import offer, spark_schema
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import read_table
+from codeanatomy.store.tables import read_arrow, read_table
 
 OFFERED_AT_ONCE = 4
 """Small frames: each is mostly a wait for the other side."""
@@ -58,8 +58,7 @@ def offer_inputs(
     owner = [column.name for column in FACT_OWNER]
     owners = F.broadcast(files.select("content_id", *owner))
     offer(CONTENTS.name, read_facts(spark, state, facts_version, *CONTENTS.names()))
-    read = {name for rule in rules for name in rule.inputs}
-    for dataset in (d for d in FACT_DATASETS if d.name in read):
+    for dataset in _read_by(rules, FACT_DATASETS):
         facts = read_facts(spark, state, facts_version, "content_id", dataset.name)
         rows = facts.select("content_id", F.explode(dataset.name).alias("fact"))
         offer(dataset.name, rows.join(owners, "content_id").select(*owner, *(f"fact.{c}" for c in dataset.names())))
@@ -69,8 +68,7 @@ def offer_few_inputs(
     spark: SparkSession, inputs: BuildInputs, rules: Sequence[CompiledRule], files: pa.Table, facts: KnownFacts
 ) -> None:
     """The same for few files: their facts are read here, and each dataset is one small frame."""
-    read = {name for rule in rules for name in rule.inputs}
-    datasets = [dataset for dataset in FACT_DATASETS if dataset.name in read]
+    datasets = _read_by(rules, FACT_DATASETS)
     offer(SCAN_FILES.name, few(spark, files))
     offer(SCAN_REPO.name, repository(spark, inputs))
     contents = facts.rows(
@@ -114,21 +112,40 @@ def offer_documents(
     version: int | None,
     owners: Collection[str] | None = None,
 ) -> None:
-    """Let `rules` read the semantic documents (of some owners) under their dataset names.
-
-    What is made from documents has no rows where there are none.
-    """
-    for view in unmade(rules):
-        offer(view.name, spark.createDataFrame([], spark_schema(view)))
+    """Let `rules` read the semantic documents (of some owners) under their dataset names."""
+    offer_nothing(spark, rules)
     if version is None:
         return
     offer(SCIP_DOCUMENTS.name, read_documents_of(spark, state, version, *SCIP_DOCUMENTS.names(), owners=owners))
     owner = [column.name for column in FACT_OWNER]
-    read = {name for rule in rules for name in rule.inputs}
-    for dataset in (d for d in DOCUMENT_DATASETS if d.name in read):
+    for dataset in _read_by(rules, DOCUMENT_DATASETS):
         documents = read_documents_of(spark, state, version, *owner, dataset.name, owners=owners)
         rows = documents.select(*owner, F.explode(dataset.name).alias("said"))
         offer(dataset.name, rows.select(*owner, *(f"said.{c}" for c in dataset.names())))
+
+
+def offer_few_documents(
+    spark: SparkSession, rules: Sequence[CompiledRule], state: State, version: int | None, owners: Collection[str]
+) -> None:
+    """The same for few owners: their documents are read here, and each dataset is one small frame."""
+    offer_nothing(spark, rules)
+    if version is None:
+        return
+    rows = read_arrow(state, DOCUMENTS, version, owners=owners)
+    offer(SCIP_DOCUMENTS.name, few(spark, rows.select(list(SCIP_DOCUMENTS.names()))))
+    for dataset in _read_by(rules, DOCUMENT_DATASETS):
+        offer(dataset.name, few(spark, _unnested(rows, dataset)))
+
+
+def offer_nothing(spark: SparkSession, rules: Sequence[CompiledRule]) -> None:
+    """What is made from documents has no rows where there are none."""
+    for view in unmade(rules):
+        offer(view.name, spark.createDataFrame([], spark_schema(view)))
+
+
+def _read_by(rules: Sequence[CompiledRule], datasets: Sequence[Dataset]) -> list[Dataset]:
+    read = {name for rule in rules for name in rule.inputs}
+    return [dataset for dataset in datasets if dataset.name in read]
 
 
 def read_documents_of(

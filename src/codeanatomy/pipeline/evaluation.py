@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial, reduce
 from graphlib import TopologicalSorter
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ from codeanatomy.pipeline.answering import answer_questions
 from codeanatomy.pipeline.datasets import (
     few,
     offer_documents,
+    offer_few_documents,
     offer_few_inputs,
     offer_inputs,
     repository,
@@ -45,6 +47,7 @@ from codeanatomy.rules.compiler import CompiledRule, by_output, dependencies, ne
 from codeanatomy.rules.evaluator import evaluate, offer
 from codeanatomy.store.builds import Build
 from codeanatomy.store.datafiles import collect_rows
+from codeanatomy.store.digests import NO_ROWS, SetDigest
 from codeanatomy.store.shared import keep, shared_rows
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import (
@@ -56,6 +59,9 @@ from codeanatomy.store.tables import (
 
 MADE_AT_ONCE = 4
 """Datasets that are planned at a time."""
+
+RULES_PLANNED_TOGETHER = 8
+"""In an update of few files, planning takes longer than running: the rules of one table are planned in groups."""
 
 _SORT_WITHIN_FILE = {"cpg_nodes": ("node_kind", "bstart"), "cpg_edges": ("edge_kind", "bstart")}
 """Neighbours that look alike compress well."""
@@ -142,48 +148,78 @@ def make_scoped(
     rules = by_output(of_files)
     if scope.is_small:
         offer_few_inputs(spark, inputs, of_files, files, facts)
+        offer_few_documents(spark, needed, state, made.version(DOCUMENTS), scope.rebuilt)
     else:
         offer_inputs(spark, inputs, of_files, files, state, made.pins[FACTS.name].version)
-    offer_documents(spark, needed, state, made.version(DOCUMENTS), owners=scope.rebuilt)
+        offer_documents(spark, needed, state, made.version(DOCUMENTS), owners=scope.rebuilt)
 
     read = {name for rule in of_files for name in rule.inputs}
 
-    def replaced(frame: DataFrame, table: Dataset) -> DataFrame:
+    def parts(name: str) -> list[Callable[[], DataFrame]]:
+        """The frames whose union a dataset is; of few files, those of some rules at a time."""
+        if name == ANSWERS.name:
+            return [partial(few, spark, scope.answers)]
+        together = RULES_PLANNED_TOGETHER if scope.is_small else len(rules[name])
+        groups = [rules[name][start : start + together] for start in range(0, len(rules[name]), together)]
+        of_all = [partial(few, spark, of_no_file[name])] if name in of_no_file else []
+        return [*(partial(evaluate, spark, group) for group in groups), *of_all]
+
+    def whole(name: str) -> DataFrame:
+        return reduce(DataFrame.unionByName, (part() for part in parts(name)))
+
+    def replaced(name: str, table: Dataset) -> DataFrame | None:
         """Replace the rows of a table; those that were written, if a rule reads them."""
-        base, before, owners = last.tables[table.name], scope.before.get(table.name, {}), scope.owners(table)
-        sort_by = _SORT_WITHIN_FILE.get(table.name, ())
-        with clock.stage(table.name) as stage:
+        base, before, owners = last.tables[name], scope.before.get(name, {}), scope.owners(table)
+        sort_by = _SORT_WITHIN_FILE.get(name, ())
+        with clock.stage(name) as stage:
             if not scope.is_collected(table):
-                outcome = replace_rows(frame, table, state, owners=owners, base=base, before=before, sort_by=sort_by)
+                outcome = replace_rows(
+                    whole(name), table, state, owners=owners, base=base, before=before, sort_by=sort_by
+                )
                 made.add(outcome)
                 return read_table(spark, state, table, outcome.pin.version, keys=owners)
-            rows, after = collect_rows(frame, table, owners)
+            rows, after = _collected(parts(name), table, owners)
             stage.rows = rows.num_rows
             made.add(
                 replace_collected(
                     rows, table, state, owners=owners, base=base, before=before, after=after, sort_by=sort_by
                 )
             )
-            return few(spark, rows) if table.name in read else frame
+            return few(spark, rows) if name in read else None
 
     def make(name: str) -> None:
         if name == DOCUMENTS.name:
             return
         table = ANSWERS if name == ANSWERS.name else rules[name][0].rule.output
-        frame = few(spark, scope.answers) if table is ANSWERS else evaluate(spark, rules[name])
-        if name in of_no_file:
-            frame = frame.unionByName(few(spark, of_no_file[name]))
+        frame: DataFrame | None
         if table in STORED_TABLES and name not in left_out:
-            frame = replaced(frame, table)
+            frame = replaced(name, table)
         elif table in SHARED_VIEWS:
+            frame = whole(name)
             small = scope.is_small
             frame = (
                 few(spark, frame.coalesce(1).toArrow()) if small else keep(frame, name, state, by=SHARED_VIEWS[table])
             )
-        offer(name, frame)
+        else:
+            frame = whole(name)
+        if frame is not None:
+            offer(name, frame)
 
     with shared_rows(state):
         _make_in_order(_order(dependencies(rules)), make)
+
+
+def _collected(
+    parts: Sequence[Callable[[], DataFrame]], table: Dataset, owners: Collection[str]
+) -> tuple[pa.Table, dict[str, SetDigest]]:
+    """The rows of all parts, planned side by side, and the digest of each owner's."""
+    with ThreadPoolExecutor(len(parts)) as pool:
+        collected = list(pool.map(lambda part: collect_rows(part(), table, owners), parts))
+    digests: dict[str, SetDigest] = {}
+    for _, of_part in collected:
+        for owner, digest in of_part.items():
+            digests[owner] = digests.get(owner, NO_ROWS) + digest
+    return pa.concat_tables([rows for rows, _ in collected]), digests
 
 
 def _rows_of_no_file(

@@ -9,7 +9,7 @@ nothing. `passing` has the details.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,13 +23,16 @@ from codeanatomy.impact.exports import ChangedExport
 from codeanatomy.impact.snapshots import ModuleChanges, SnapshotChanges, parents
 from codeanatomy.index import symbols
 from codeanatomy.pipeline.facts import KnownFacts
-from codeanatomy.pipeline.indexing import indexing, read_documents_here
+from codeanatomy.pipeline.indexing import Indexing, indexing
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.lookups import Lookups
 from codeanatomy.pipeline.passing import ALL, Passing, Seen, Texts, handed_on
 from codeanatomy.store.builds import Build
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow
+
+Read = Callable[[Indexing, int], pa.Table]
+"""Reads the documents of an indexer that was asked about so many files."""
 
 _IDENTITY = ["file_id", "path", "provider", "status", "detail", "fingerprint", "interface", "mentions"]
 
@@ -60,12 +63,12 @@ def reindex(
     state: State,
     last: Build,
     inputs: BuildInputs,
-    files: pa.Table,
     changes: SnapshotChanges,
     modules: ModuleChanges,
     exports: Iterable[ChangedExport],
     lookups: Lookups,
     facts: KnownFacts,
+    read: Read,
 ) -> Documents:
     """Ask about every file whose document can have changed; `exports` are offered otherwise than before."""
     stored = _Stored(state, last, changes, {*_modules_of(changes), *modules.existence})
@@ -106,7 +109,7 @@ def reindex(
         waiting |= reached()
     while waiting:
         asked |= waiting
-        table = _documents(inputs, files, facts, {path_of[each] for each in waiting}, made)
+        table = _documents(inputs, {path_of[each] for each in waiting}, read, made)
         tables.append(table)
         for row in table.select(_IDENTITY).to_pylist():
             rows[row["file_id"]] = row
@@ -158,13 +161,11 @@ def _said(row: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
     return (row["status"], row["detail"], row["fingerprint"]) if row else None
 
 
-def _documents(
-    inputs: BuildInputs, files: pa.Table, facts: KnownFacts, paths: Collection[str], made: Documents
-) -> pa.Table:
+def _documents(inputs: BuildInputs, paths: Collection[str], read: Read, made: Documents) -> pa.Table:
     with indexing(inputs, paths) as started:
         if started is None:
             raise AssertionError("an update without an indexer asks for no documents")
-        rows = read_documents_here(files, facts, started)
+        rows = read(started, len(paths))
         made.seconds += started.seconds
     return rows
 

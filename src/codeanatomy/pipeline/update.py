@@ -24,6 +24,7 @@ from codeanatomy.pipeline.analysis import (
 from codeanatomy.pipeline.datasets import scan_table
 from codeanatomy.pipeline.extraction import IDENTITY, extract_here, extract_new_contents
 from codeanatomy.pipeline.facts import KnownFacts
+from codeanatomy.pipeline.indexing import Indexing, read_documents, read_documents_here
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.lookups import Lookups
 from codeanatomy.pipeline.made import Made, Scope
@@ -36,15 +37,18 @@ from codeanatomy.pipeline.request import Mode, Problem, Strategy
 from codeanatomy.resolve import Asked
 from codeanatomy.resolve.index import Index
 from codeanatomy.store.builds import Build
+from codeanatomy.store.datafiles import owner_digests
 from codeanatomy.store.digests import NO_ROWS
 from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests, replace_owner_digests, write_owner_digests
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import (
+    COLLECTED_OWNERS,
     TablePin,
     WrittenTable,
     append_collected,
     pin_latest,
     read_arrow,
+    replace_collected,
     replace_rows,
 )
 
@@ -53,6 +57,9 @@ if TYPE_CHECKING:
 
 EXTRACTED_HERE = 64
 """So many new contents are parsed in this process; more are spread over tasks."""
+
+READ_HERE = 64
+"""So many documents are read in this process; more are spread over tasks."""
 
 ASKED_HERE = 30_000
 """So many questions are answered in this process; more are spread over tasks."""
@@ -97,9 +104,15 @@ def analyse(
     lookups = Lookups(state, last)
     files = scan_table(inputs)
     documents = None
+
+    def read(started: Indexing, count: int) -> pa.Table:
+        if engine is not None and pin is not None and count > READ_HERE:
+            return read_documents(engine(), state, files, pin.version, started).toArrow()
+        return read_documents_here(files, facts, started)
+
     if inputs.provider is not None:
         with clock.stage("index") as stage:
-            documents = reindex(state, last, inputs, files, changes, modules, exports, lookups, facts)
+            documents = reindex(state, last, inputs, changes, modules, exports, lookups, facts, read)
             stage.rows = documents.asked
     with clock.stage("impact") as stage:
         defined = _defined_symbols(state, last, documents) if documents is not None else None
@@ -249,15 +262,14 @@ def _write_documents(
     """Replace the documents that came out otherwise."""
     from codeanatomy.pipeline.datasets import few  # noqa: PLC0415
 
-    return replace_rows(
-        few(spark, documents.rows),
-        DOCUMENTS,
-        state,
-        owners=documents.replaced,
-        base=last.tables[DOCUMENTS.name],
-        before=scope.before.get(DOCUMENTS.name, {}),
-        identity=SCIP_DOCUMENTS.names(),
-    )
+    identity = SCIP_DOCUMENTS.names()
+    owners, rows = documents.replaced, documents.rows
+    base, before = last.tables[DOCUMENTS.name], scope.before.get(DOCUMENTS.name, {})
+    if len(owners) > COLLECTED_OWNERS:
+        frame = few(spark, rows)
+        return replace_rows(frame, DOCUMENTS, state, owners=owners, base=base, before=before, identity=identity)
+    after = owner_digests(few(spark, rows.select(list(identity))), DOCUMENTS, identity)
+    return replace_collected(rows, DOCUMENTS, state, owners=owners, base=base, before=before, after=after)
 
 
 def scope_of(state: State, last: Build, impact: Impact, documents: Documents | None, plan: Plan) -> Scope:

@@ -114,12 +114,17 @@ def collect_rows(
     """The rows of `owners` in `frame`, and the digest of each one's."""
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    found = frame.select(*dataset.names(), *hash_columns(_digested(dataset, identity))).coalesce(1).toArrow()
+    found = frame.select("*", *hash_columns(_digested(dataset, identity))).coalesce(1).toArrow()
     found = found.filter(pc.is_in(found[OWNER], pa.array(owners, pa.string())))
     rows = found.select(list(dataset.names()))
     if gaps := [c.name for c in dataset.columns if c.required and rows[c.name].null_count]:
         raise ValueError(f"{dataset.name}: null in one of the required columns {gaps}")
     return rows.cast(dataset.schema()), digests_by(found, OWNER)
+
+
+def owner_digests(frame: DataFrame, dataset: Dataset, identity: Sequence[str]) -> dict[str, SetDigest]:
+    """The digest of the rows of each owner in `frame`, which has the columns that name a row."""
+    return digests_by(frame.select(OWNER, *hash_columns(_digested(dataset, identity))).coalesce(1).toArrow(), OWNER)
 
 
 def spread(frame: DataFrame, state: State, sort_by: Sequence[str]) -> DataFrame:
