@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 ALL: Final = "*"
 """In a place of a name: every one, whatever it is called."""
 
+_SPEAKS_FOR_ALL: Final = frozenset({"__all__", "__dir__", "__getattr__", "__path__"})
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -33,8 +34,8 @@ class Seen:
         return set(self._names)
 
     def add(self, module: str, path: str, names: Iterable[str] = (ALL,)) -> bool:
-        """Whether any of these names is new; what `__all__` or `__getattr__` says is said of all of them."""
-        new = {ALL if name.startswith(("__", ALL)) else name for name in names} - self.names(module)
+        """Whether any of these names is new."""
+        new = {ALL if name in _SPEAKS_FOR_ALL or name.startswith(ALL) else name for name in names} - self.names(module)
         if new:
             self._names.setdefault(module, set()).update(new)
             self._paths.setdefault(module, path)
@@ -92,9 +93,11 @@ class Passing(NamedTuple):
         """The names of this file that are another thing now that others are `seen` otherwise."""
         found = set(seen.names(self.module))
         elsewhere = seen.modules() - {self.module}
+        anything = {name for module in elsewhere for name in seen.names(module)}
         for each in self.handed:
-            met = elsewhere if each.looked_at is None else elsewhere & each.looked_at
-            names = {name for module in met for name in seen.names(module)}
+            names = anything
+            if each.looked_at is not None:
+                names = {name for module in elsewhere & each.looked_at for name in seen.names(module)}
             if each.name == ALL:
                 found |= names
             elif ALL in names or not each.words.isdisjoint(names):
