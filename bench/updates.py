@@ -192,9 +192,10 @@ def main() -> None:
     parser.add_argument("--only-edits", action="store_true")
     options = parser.parse_args()
     settings = EngineSettings(shuffle_partitions=14, preload=("codeanatomy.extract", "codeanatomy.store.parts"))
+    only = " --only-sizes" if options.only_sizes else " --only-edits" if options.only_edits else ""
     parts = [
         f"# Updates of Django {DJANGO}\n",
-        f"`python -m bench.updates --index {options.index}`, one warm session.\n",
+        f"`python -m bench.updates --index {options.index}{only}`, one warm session.\n",
     ]
     with open_engine(settings) as spark, tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
