@@ -188,10 +188,17 @@ class _Reader:
         found = {each.decode() for each in set(_DOTTED.findall(types))}
         for part in (calls, definitions, types):
             found |= {self._report.module_name(int(each)) for each in set(_MODULE_ID.findall(part))}
-            for module, number in set(_CLASS_ID.findall(part)):
-                if self._report.is_ours(int(module)):
-                    names = self._report.names(int(module))
-                    found.add(names.dotted[names.classes[int(number)]])
+            found |= self._dotted((int(module), int(number)) for module, number in set(_CLASS_ID.findall(part)))
+        return found
+
+    def _dotted(self, numbers: Iterable[tuple[int, int | str]]) -> set[str]:
+        """The dotted names of classes and functions of the repository, by module and number."""
+        found = set()
+        for module, number in numbers:
+            if self._report.is_ours(module):
+                names = self._report.names(module)
+                symbol = names.classes.get(number) if isinstance(number, int) else names.functions.get(number)
+                found |= {names.dotted[symbol]} if symbol else set()
         return found
 
     # Definitions.
@@ -360,16 +367,8 @@ class _Reader:
             spoken_of = _SpokenOf()
             portable = {symbol: _portable(each, spoken_of) for symbol, each in of_name.items()}
             text = _TYPE_VARIABLE.sub("@_", json.dumps(portable, sort_keys=True))
-            found.append(" ".join((name, hash_of(text), *sorted(self._dotted(spoken_of)))))
-        return found
-
-    def _dotted(self, spoken_of: _SpokenOf) -> set[str]:
-        found = {each for text in spoken_of.types for each in _DOTTED_TEXT.findall(text)}
-        for module, number in spoken_of.defined:
-            if self._report.is_ours(module):
-                names = self._report.names(module)
-                symbol = names.classes.get(number) if isinstance(number, int) else names.functions.get(number)
-                found |= {names.dotted[symbol]} if symbol else set()
+            in_types = {each for said_type in spoken_of.types for each in _DOTTED_TEXT.findall(said_type)}
+            found.append(" ".join((name, hash_of(text), *sorted(in_types | self._dotted(spoken_of.defined)))))
         return found
 
 

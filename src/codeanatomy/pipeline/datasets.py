@@ -113,7 +113,7 @@ def offer_documents(
     owners: Collection[str] | None = None,
 ) -> None:
     """Let `rules` read the semantic documents (of some owners) under their dataset names."""
-    offer_nothing(spark, rules)
+    _offer_nothing(spark, rules)
     if version is None:
         return
     offer(SCIP_DOCUMENTS.name, read_documents_of(spark, state, version, *SCIP_DOCUMENTS.names(), owners=owners))
@@ -128,7 +128,7 @@ def offer_few_documents(
     spark: SparkSession, rules: Sequence[CompiledRule], state: State, version: int | None, owners: Collection[str]
 ) -> None:
     """The same for few owners: their documents are read here, and each dataset is one small frame."""
-    offer_nothing(spark, rules)
+    _offer_nothing(spark, rules)
     if version is None:
         return
     rows = read_arrow(state, DOCUMENTS, version, owners=owners)
@@ -137,7 +137,7 @@ def offer_few_documents(
         offer(dataset.name, few(spark, _unnested(rows, dataset)))
 
 
-def offer_nothing(spark: SparkSession, rules: Sequence[CompiledRule]) -> None:
+def _offer_nothing(spark: SparkSession, rules: Sequence[CompiledRule]) -> None:
     """What is made from documents has no rows where there are none."""
     for view in unmade(rules):
         offer(view.name, spark.createDataFrame([], spark_schema(view)))

@@ -38,7 +38,7 @@ class Seen:
         new = {ALL if name in _SPEAKS_FOR_ALL or name.startswith(ALL) else name for name in names} - self.names(module)
         if new:
             self._names.setdefault(module, set()).update(new)
-            self._paths.setdefault(module, path)
+            self._paths[module] = min(path, self._paths.get(module, path))
         return bool(new)
 
     def names(self, module: str) -> set[str]:

@@ -95,7 +95,7 @@ def reindex(
     def reached() -> set[str]:
         found: set[str] = set()
         others = path_of.keys() - asked - waiting
-        for file_id, module, name in stored.knowing(seen.modules(), lookups):
+        for file_id, module, name in sorted(stored.knowing(seen.modules(), lookups)):
             if file_id in others and file_id not in found:
                 names = seen.names(module)
                 if name in names or texts.has_one_of(path_of[file_id], names):
