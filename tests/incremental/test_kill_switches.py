@@ -274,9 +274,9 @@ def merged_by_rows(patch):
     """The same, but digests are told as if it had been by the list."""
     real = tables._merged
 
-    def merged(rows, dataset, state, owners, *more):
+    def merged(bucket, rows, stored, owners, *more):
         present = set(rows["file_id"].to_pylist())
-        return real(rows, dataset, state, [owner for owner in owners if owner in present], *more)
+        return real(bucket, rows, stored, [owner for owner in owners if owner in present], *more)
 
     patch.setattr(tables, "_merged", merged)
 

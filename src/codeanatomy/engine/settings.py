@@ -45,7 +45,7 @@ HARMLESS = (
 
 
 # Compiling a query takes longer than running it on a few thousand rows.
-_FEW_FILES = 100
+_FEW_FILES = 32
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 

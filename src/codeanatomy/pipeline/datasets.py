@@ -29,11 +29,15 @@ from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.repo.modules import module_names
 from codeanatomy.rules.compiler import CompiledRule, unmade
 from codeanatomy.rules.evaluator import offer, spark_schema
+from codeanatomy.store.shared import keep_collected
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow, read_table
 
 OFFERED_AT_ONCE = 4
 """Small frames: each is mostly a wait for the other side."""
+
+FEW_ROWS = 5_000
+"""So many rows are handed to Spark as they are."""
 
 
 def read_facts(spark: SparkSession, state: State, version: int, *columns: str) -> DataFrame:
@@ -65,7 +69,12 @@ def offer_inputs(
 
 
 def offer_few_inputs(
-    spark: SparkSession, inputs: BuildInputs, rules: Sequence[CompiledRule], files: pa.Table, facts: KnownFacts
+    spark: SparkSession,
+    inputs: BuildInputs,
+    rules: Sequence[CompiledRule],
+    files: pa.Table,
+    state: State,
+    facts: KnownFacts,
 ) -> None:
     """The same for few files: their facts are read here, and each dataset is one small frame."""
     datasets = _read_by(rules, FACT_DATASETS)
@@ -79,7 +88,7 @@ def offer_few_inputs(
     rows = of_files(files, contents)
 
     def offer_rows(dataset: Dataset) -> None:
-        offer(dataset.name, few(spark, _unnested(rows, dataset)))
+        offer(dataset.name, collected(spark, _unnested(rows, dataset), dataset.name, state))
 
     with ThreadPoolExecutor(OFFERED_AT_ONCE) as pool:
         list(pool.map(offer_rows, datasets))
@@ -98,6 +107,16 @@ def few(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """Few rows as a frame of one partition: what is joined and grouped in one place is never shuffled."""
     whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()  # Spark wants at least one chunk
     return spark.createDataFrame(whole).coalesce(1)
+
+
+def collected(spark: SparkSession, rows: pa.Table, name: str, state: State) -> DataFrame:
+    """Rows that are here, few or not, as a frame of one partition.
+
+    A frame made from rows carries all of them into every query that reads some; many are better read from a file.
+    """
+    if rows.num_rows <= FEW_ROWS or not state.location.is_local:
+        return few(spark, rows)
+    return keep_collected(spark, rows, name, state).coalesce(1)
 
 
 def repository(spark: SparkSession, inputs: BuildInputs) -> DataFrame:
@@ -134,7 +153,7 @@ def offer_few_documents(
     rows = read_arrow(state, DOCUMENTS, version, owners=owners)
     offer(SCIP_DOCUMENTS.name, few(spark, rows.select(list(SCIP_DOCUMENTS.names()))))
     for dataset in _read_by(rules, DOCUMENT_DATASETS):
-        offer(dataset.name, few(spark, _unnested(rows, dataset)))
+        offer(dataset.name, collected(spark, _unnested(rows, dataset), dataset.name, state))
 
 
 def _offer_nothing(spark: SparkSession, rules: Sequence[CompiledRule]) -> None:

@@ -30,6 +30,7 @@ from codeanatomy.catalogue.tables import (
 )
 from codeanatomy.pipeline.answering import answer_questions
 from codeanatomy.pipeline.datasets import (
+    collected,
     few,
     offer_documents,
     offer_few_documents,
@@ -146,19 +147,23 @@ def make_scoped(
     of_no_file = _rows_of_no_file(spark, state, last, inputs, scope, needed) if GLOBAL_OWNER in scope.rebuilt else {}
     of_files = [rule for rule in needed if not rule.is_global]
     rules = by_output(of_files)
-    if scope.is_small:
-        offer_few_inputs(spark, inputs, of_files, files, facts)
-        offer_few_documents(spark, needed, state, made.version(DOCUMENTS), scope.rebuilt)
-    else:
-        offer_inputs(spark, inputs, of_files, files, state, made.pins[FACTS.name].version)
-        offer_documents(spark, needed, state, made.version(DOCUMENTS), owners=scope.rebuilt)
 
-    read = {name for rule in of_files for name in rule.inputs}
+    def offer_all() -> None:
+        offer(ANSWERS.name, collected(spark, scope.answers, ANSWERS.name, state))
+        if scope.is_small:
+            offer_few_inputs(spark, inputs, of_files, files, state, facts)
+            offer_few_documents(spark, needed, state, made.version(DOCUMENTS), scope.rebuilt)
+        else:
+            offer_inputs(spark, inputs, of_files, files, state, made.pins[FACTS.name].version)
+            offer_documents(spark, needed, state, made.version(DOCUMENTS), owners=scope.rebuilt)
+
+    read = {name for rule in of_files for name in rule.inputs} - {ANSWERS.name}
+    needs = {name: needed - {ANSWERS.name} for name, needed in _order(dependencies(rules)).items()}
 
     def parts(name: str) -> list[Callable[[], DataFrame]]:
         """The frames whose union a dataset is; of few files, those of some rules at a time."""
         if name == ANSWERS.name:
-            return [partial(few, spark, scope.answers)]
+            return [partial(spark.table, name)]
         together = RULES_PLANNED_TOGETHER if scope.is_small else len(rules[name])
         groups = [rules[name][start : start + together] for start in range(0, len(rules[name]), together)]
         of_all = [partial(few, spark, of_no_file[name])] if name in of_no_file else []
@@ -185,7 +190,7 @@ def make_scoped(
                     rows, table, state, owners=owners, base=base, before=before, after=after, sort_by=sort_by
                 )
             )
-            return few(spark, rows) if name in read else None
+            return collected(spark, rows, name, state) if name in read else None
 
     def make(name: str) -> None:
         if name == DOCUMENTS.name:
@@ -196,17 +201,18 @@ def make_scoped(
             frame = replaced(name, table)
         elif table in SHARED_VIEWS:
             frame = whole(name)
-            small = scope.is_small
-            frame = (
-                few(spark, frame.coalesce(1).toArrow()) if small else keep(frame, name, state, by=SHARED_VIEWS[table])
-            )
+            if scope.is_small:
+                frame = collected(spark, frame.coalesce(1).toArrow(), name, state)
+            else:
+                frame = keep(frame, name, state, by=SHARED_VIEWS[table])
         else:
             frame = whole(name)
         if frame is not None:
             offer(name, frame)
 
     with shared_rows(state):
-        _make_in_order(_order(dependencies(rules)), make)
+        offer_all()
+        _make_in_order(needs, make)
 
 
 def _collected(
@@ -214,12 +220,12 @@ def _collected(
 ) -> tuple[pa.Table, dict[str, SetDigest]]:
     """The rows of all parts, planned side by side, and the digest of each owner's."""
     with ThreadPoolExecutor(len(parts)) as pool:
-        collected = list(pool.map(lambda part: collect_rows(part(), table, owners), parts))
+        found = list(pool.map(lambda part: collect_rows(part(), table, owners), parts))
     digests: dict[str, SetDigest] = {}
-    for _, of_part in collected:
+    for _, of_part in found:
         for owner, digest in of_part.items():
             digests[owner] = digests.get(owner, NO_ROWS) + digest
-    return pa.concat_tables([rows for rows, _ in collected]), digests
+    return pa.concat_tables([rows for rows, _ in found]), digests
 
 
 def _rows_of_no_file(

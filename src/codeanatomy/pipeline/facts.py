@@ -5,7 +5,7 @@ Stored facts are read one data file at a time, when one of its contents is first
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,67 +23,83 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 
-class KnownFacts:
-    """The facts of a version of the table, and `fresh` ones that it may not have yet."""
+_IS_CURRENT = pc.field("extractor") == EXTRACTOR_VERSION
 
-    def __init__(self, state: State, version: int | None, fresh: pa.Table) -> None:
-        self.fresh = fresh
+
+class StoredFacts:
+    """The facts of a version of the table."""
+
+    def __init__(self, state: State, version: int | None) -> None:
         self._state = state
         self._version = version
-        self._fresh_ids = set(fresh["content_id"].to_pylist())
-        self._fresh_names = ContentNames(fresh.select(list(CONTENT_COLUMNS)))
-        self._names: dict[int, ContentNames] = {}
+        self._names: dict[str, ContentNames] = {}
 
     def __contains__(self, content_id: str) -> bool:
         """Whether there are facts of a content."""
-        return content_id in self._fresh_ids or content_id in self._places
+        return content_id in self._file_of
 
     def names(self, content_id: str) -> FileNames | None:
         """What a content holds for others."""
-        if content_id in self._fresh_ids:
-            return self._fresh_names(content_id)
-        place = self._places.get(content_id)
-        if place is None:
+        file = self._file_of.get(content_id)
+        if file is None:
             return None
-        if place not in self._names:
-            self._names[place] = ContentNames(self._read(place, CONTENT_COLUMNS))
-        return self._names[place](content_id)
+        if file not in self._names:
+            self._names[file] = ContentNames(self._read(file, CONTENT_COLUMNS))
+        return self._names[file](content_id)
+
+    def rows(self, contents: Collection[str], columns: Sequence[str]) -> list[pa.Table]:
+        """The facts of these contents, those columns of them."""
+        files = sorted({self._file_of[each] for each in contents if each in self._file_of}) if contents else ()
+        is_asked = pc.field("content_id").isin(pa.array(sorted(contents), pa.string()))
+        return [self._read(file, columns, is_asked) for file in files]
+
+    @cached_property
+    def _dataset(self) -> ds.Dataset | None:
+        return None if self._version is None else open_arrow(self._state, FACTS, self._version)
+
+    @cached_property
+    def _fragments(self) -> dict[str, ds.Fragment]:
+        """The data files, by path."""
+        return {each.path: each for each in self._dataset.get_fragments()} if self._dataset else {}
+
+    @cached_property
+    def _file_of(self) -> dict[str, str]:
+        """The data file that has each content."""
+        if self._dataset is None:
+            return {}
+        with reading(self._state.location):
+            rows = self._dataset.to_table(["content_id", "__filename"], filter=_IS_CURRENT)
+        return dict(zip(rows["content_id"].to_pylist(), rows["__filename"].to_pylist(), strict=True))
+
+    def _read(self, file: str, columns: Sequence[str], only: pc.Expression | None = None) -> pa.Table:
+        wanted = _IS_CURRENT if only is None else _IS_CURRENT & only
+        with reading(self._state.location):
+            return self._fragments[file].to_table(schema=FACTS.schema(), columns=list(columns), filter=wanted)
+
+
+class KnownFacts:
+    """Stored facts, and `fresh` ones."""
+
+    def __init__(self, stored: StoredFacts, fresh: pa.Table) -> None:
+        self._stored = stored
+        self._fresh = fresh
+        self._fresh_ids = set(fresh["content_id"].to_pylist())
+        self._fresh_names = ContentNames(fresh.select(list(CONTENT_COLUMNS)))
+
+    def names(self, content_id: str) -> FileNames | None:
+        """What a content holds for others."""
+        return self._fresh_names(content_id) if content_id in self._fresh_ids else self._stored.names(content_id)
 
     def rows(self, contents: Collection[str], columns: Iterable[str]) -> pa.Table:
         """The facts of these contents, those columns of them."""
         wanted = ["content_id", *columns]
         is_asked = pc.field("content_id").isin(pa.array(sorted(contents), pa.string()))
-        stored = set(contents) - self._fresh_ids
-        places = sorted({self._places[each] for each in stored if each in self._places}) if stored else ()
-        is_stored = is_asked & ~pc.field("content_id").isin(pa.array(sorted(self._fresh_ids), pa.string()))
-        fresh = self.fresh.select(wanted).filter(is_asked)
-        return pa.concat_tables([fresh, *(self._read(place, wanted, is_stored) for place in places)])
+        fresh = self._fresh.select(wanted).filter(is_asked)
+        return pa.concat_tables([fresh, *self._stored.rows(set(contents) - self._fresh_ids, wanted)])
 
     def by_content(self, contents: Collection[str], columns: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """The same as dictionaries."""
         return {row["content_id"]: row for row in self.rows(contents, columns).to_pylist()}
-
-    @cached_property
-    def _fragments(self) -> list[ds.Fragment]:
-        if self._version is None:
-            return []
-        with reading(self._state.location):
-            return list(open_arrow(self._state, FACTS, self._version).get_fragments())
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        """The data file that has each content."""
-        return {
-            content: place
-            for place in range(len(self._fragments))
-            for content in self._read(place, ("content_id",))["content_id"].to_pylist()
-        }
-
-    def _read(self, place: int, columns: Iterable[str], only: pc.Expression | None = None) -> pa.Table:
-        is_current = pc.field("extractor") == EXTRACTOR_VERSION
-        wanted = is_current if only is None else is_current & only
-        with reading(self._state.location):
-            return self._fragments[place].to_table(schema=FACTS.schema(), columns=list(columns), filter=wanted)
 
 
 def of_files(files: pa.Table, contents: pa.Table, *columns: str) -> pa.Table:

@@ -23,7 +23,7 @@ from codeanatomy.pipeline.analysis import (
 )
 from codeanatomy.pipeline.datasets import scan_table
 from codeanatomy.pipeline.extraction import IDENTITY, extract_here, extract_new_contents
-from codeanatomy.pipeline.facts import KnownFacts
+from codeanatomy.pipeline.facts import KnownFacts, StoredFacts
 from codeanatomy.pipeline.indexing import Indexing, read_documents, read_documents_here
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.lookups import Lookups
@@ -162,7 +162,7 @@ def _facts(
     """The facts of every content, those of new ones among them."""
     nothing = FACTS.schema().empty_table()
     pin = pin_latest(state, FACTS, known=last.tables[FACTS.name], identity=IDENTITY)
-    known = KnownFacts(state, pin.version if pin else None, nothing)
+    known = StoredFacts(state, pin.version if pin else None)
     changed = set(changes.rebuilt())
     missing = {
         file.content_id: file
@@ -172,14 +172,14 @@ def _facts(
     if made is not None and engine is not None and len(missing) > EXTRACTED_HERE:
         pin = extract_new_contents(engine(), state, inputs, last.tables[FACTS.name], clock.listener, stage)
         made.pins[FACTS.name], made.written[FACTS.name] = pin, True
-        return KnownFacts(state, pin.version, nothing), pin
+        return KnownFacts(StoredFacts(state, pin.version), nothing), pin
     fresh = extract_here(inputs.root, list(missing.values())) if missing else nothing
     stage.rows = fresh.num_rows
     if made is not None and pin is not None:
         written = append_collected(fresh, FACTS, state, base=pin, identity=IDENTITY)
         made.add(written)
         pin = written.pin
-    return KnownFacts(state, pin.version if pin else None, fresh), pin
+    return KnownFacts(known, fresh), pin
 
 
 def full_plan(plan: Plan, last: Build, impact: Impact, max_depth: int | None) -> Plan | None:

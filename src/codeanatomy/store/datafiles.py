@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
@@ -37,6 +38,9 @@ _WRITE_OPTIONS = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
+
+_WRITTEN_AT_ONCE = 4
+"""Buckets that are in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -94,16 +98,19 @@ def write_here(rows: pa.Table, dataset: Dataset, state: State, identity: Sequenc
     return files
 
 
-def write_buckets_here(rows: Mapping[int, pa.Table], dataset: Dataset, state: State) -> list[DataFile]:
+def write_buckets_here(
+    buckets: Iterable[int], rows_of: Callable[[int], pa.Table], dataset: Dataset, state: State
+) -> list[DataFile]:
     """Write the rows of some buckets from this process; a bucket without rows has no file."""
-    files = []
-    for bucket, inside in rows.items():
+
+    def write(bucket: int) -> list[DataFile]:
         folder = f"{BUCKET}={bucket}"
         writer = _part_writer(dataset, state, f"{dataset.name}/{folder}", (), iter)
-        for written in writer(inside.to_batches()):
-            for row in written.to_pylist():
-                part = _part(**row)
-                files.append(replace(part, path=f"{folder}/{part.path}", bucket=bucket))
+        parts = (_part(**row) for written in writer(rows_of(bucket).to_batches()) for row in written.to_pylist())
+        return [replace(part, path=f"{folder}/{part.path}", bucket=bucket) for part in parts]
+
+    with ThreadPoolExecutor(_WRITTEN_AT_ONCE) as pool:
+        files = [file for written in pool.map(write, sorted(buckets)) for file in written]
     boundary("table.files_written", dataset.name)
     return files
 

@@ -16,7 +16,8 @@ from codeanatomy.store.location import literal_paths
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 _FOLDER = "shared"
 
@@ -39,6 +40,18 @@ def keep(frame: DataFrame, name: str, state: State, *, by: str) -> DataFrame:
     with writing(state.location):
         frame.write.mode("overwrite").partitionBy(by).option("compression", "lz4_raw").parquet(place)
     return frame.sparkSession.read.schema(frame.schema).parquet(*literal_paths([place]))
+
+
+def keep_collected(spark: SparkSession, rows: pa.Table, name: str, state: State) -> DataFrame:
+    """The same for rows that are here already, as one file; `state` is on this machine."""
+    import pyarrow.parquet as pq  # noqa: PLC0415
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
+
+    place = state.location.local_path / _FOLDER / name
+    with writing(state.location):
+        place.parent.mkdir(exist_ok=True)
+        pq.write_table(rows, place)
+    return spark.read.schema(from_arrow_schema(rows.schema)).parquet(*literal_paths([str(place)]))
 
 
 def _drop(state: State) -> None:

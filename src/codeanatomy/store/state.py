@@ -49,8 +49,9 @@ BUILDS_SCHEMA = pa.schema(
 RUNS = "runs"
 """Name of the folder, beside that of the tables, that has a bundle for each build."""
 
-LOG_SETTINGS = {"delta.enableExpiredLogCleanup": "false"}
-"""A build pins versions for as long as it is kept, so that no log entry may expire by age."""
+LOG_SETTINGS = {"delta.enableExpiredLogCleanup": "false", "delta.checkpointInterval": "10"}
+"""A build pins versions for as long as it is kept, so that no log entry may expire by age. An update opens every table
+more than once, and what that takes grows with the commits since the last checkpoint."""
 
 _FORMAT = "codeanatomy.formatVersion"
 _BUCKETS = "codeanatomy.buckets"

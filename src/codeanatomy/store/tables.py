@@ -160,7 +160,10 @@ def replace_collected(
     """The same for rows that are here already; `after` has the digests of each owner's."""
 
     def write(buckets: Collection[int]) -> list[DataFile]:
-        return write_buckets_here(_merged(rows, dataset, state, owners, base, buckets, sort_by), dataset, state)
+        stored = _Buckets(state, dataset, base.version)
+        return write_buckets_here(
+            buckets, lambda bucket: _merged(bucket, rows, stored, owners, sort_by), dataset, state
+        )
 
     with writing(state.location):
         return _replace(dataset, state, owners, base, before, after, write)
@@ -184,7 +187,7 @@ def write_collected(
             return _unwritten(dataset, previous, owners)
         of_row = pa.array([bucket_of(owner, state.buckets) for owner in rows[OWNER].to_pylist()], pa.int32())
         by_bucket = {bucket: rows.filter(pc.equal(of_row, bucket)).sort_by(OWNER) for bucket in buckets}
-        files = write_buckets_here(by_bucket, dataset, state)
+        files = write_buckets_here(by_bucket, by_bucket.__getitem__, dataset, state)
         version = _commit(_existing(state.location, dataset.name), files, dataset, state.location, "overwrite")
         return _written(dataset, TablePin(version, buckets), files, owners)
 
@@ -239,26 +242,31 @@ def _rewrite_by_spark(
     return write_by_spark(spread(rows, state, sort_by), dataset, state, identity)
 
 
-def _merged(
-    rows: pa.Table,
-    dataset: Dataset,
-    state: State,
-    owners: Collection[str],
-    base: TablePin,
-    buckets: Collection[int],
-    sort_by: Sequence[str],
-) -> dict[int, pa.Table]:
-    """Those buckets with the rows of `owners` replaced by `rows`."""
-    merged = {}
-    for bucket in sorted(buckets):
-        theirs = [owner for owner in owners if bucket_of(owner, state.buckets) == bucket]
-        listed = pa.array(theirs, pa.string())
-        with reading(state.location):
-            kept = open_arrow(state, dataset, base.version, keys=theirs).to_table(filter=~pc.field(OWNER).isin(listed))
-        new = rows.filter(pc.is_in(rows[OWNER], listed))
-        whole = pa.concat_tables([kept, new])
-        merged[bucket] = whole.sort_by([(name, "ascending") for name in (OWNER, *sort_by)])
-    return merged
+class _Buckets:
+    """The rows of one version, bucket by bucket."""
+
+    def __init__(self, state: State, dataset: Dataset, version: int) -> None:
+        self.state = state
+        self._schema = dataset.schema()
+        self._files: dict[str, list[pads.Fragment]] = {}
+        for file in open_arrow(state, dataset, version).get_fragments():
+            self._files.setdefault(file.path.split("/")[-2], []).append(file)
+
+    def without(self, bucket: int, owners: pa.Array) -> list[pa.Table]:
+        """The rows of a bucket but those of `owners`, file by file."""
+        is_kept = ~pc.field(OWNER).isin(owners)
+        with reading(self.state.location):
+            return [
+                file.to_table(schema=self._schema, filter=is_kept) for file in self._files.get(f"{BUCKET}={bucket}", ())
+            ]
+
+
+def _merged(bucket: int, rows: pa.Table, stored: _Buckets, owners: Collection[str], sort_by: Sequence[str]) -> pa.Table:
+    """A bucket with the rows of `owners` replaced by `rows`."""
+    theirs = pa.array([owner for owner in owners if bucket_of(owner, stored.state.buckets) == bucket], pa.string())
+    new = rows.filter(pc.is_in(rows[OWNER], theirs))
+    whole = pa.concat_tables([*stored.without(bucket, theirs), new])
+    return whole.sort_by([(name, "ascending") for name in (OWNER, *sort_by)])
 
 
 def append_rows(
@@ -276,7 +284,7 @@ def append_rows(
     """
     with writing(state.location):
         files = write_by_workers(frame, dataset, state, identity, make)
-        return _append(files, dataset, state, base)
+        return _append(_existing(state.location, dataset.name), files, dataset, state, base)
 
 
 def append_collected(
@@ -284,27 +292,28 @@ def append_collected(
 ) -> WrittenTable:
     """The same for rows that are here already. Every so often, the small files this leaves are made one."""
     with writing(state.location):
-        written = _append(write_here(rows, dataset, state, identity), dataset, state, base)
-        if not written.written:
+        table = _existing(state.location, dataset.name)
+        written = _append(table, write_here(rows, dataset, state, identity), dataset, state, base)
+        if table is None or not written.written:
             return written
-        return replace(written, pin=replace(written.pin, version=_tidied(dataset, state, written.pin.version)))
+        return replace(written, pin=replace(written.pin, version=_tidied(table)))
 
 
-def _tidied(dataset: Dataset, state: State, version: int) -> int:
+def _tidied(table: DeltaTable) -> int:
     """The version after small files were made one, if there are many: each has to be opened to be searched."""
-    table = DeltaTable(state.location.table_uri(dataset.name), storage_options=state.location.options())
+    table.update_incremental()
     sizes = table.get_add_actions().column("size_bytes").to_pylist()
-    if sum(size < _SMALL_BYTES for size in sizes) <= _MANY_SMALL_FILES:
-        return version
-    properties = WriterProperties(compression="ZSTD")
-    table.optimize.compact(target_size=_SMALL_BYTES, writer_properties=properties, commit_properties=NO_RETRY)
+    if sum(size < _SMALL_BYTES for size in sizes) > _MANY_SMALL_FILES:
+        properties = WriterProperties(compression="ZSTD")
+        table.optimize.compact(target_size=_SMALL_BYTES, writer_properties=properties, commit_properties=NO_RETRY)
     return int(table.version())
 
 
-def _append(files: Sequence[DataFile], dataset: Dataset, state: State, base: TablePin | None) -> WrittenTable:
+def _append(
+    table: DeltaTable | None, files: Sequence[DataFile], dataset: Dataset, state: State, base: TablePin | None
+) -> WrittenTable:
     if base is not None and not files:
         return _unwritten(dataset, base)
-    table = _existing(state.location, dataset.name)
     usable = table is not None and table.schema() == _stored_schema(dataset)
     if (table.version() if table and usable else None) != (base.version if base else None):
         raise StateError(f"another build wrote table {dataset.name} of {state.location.uri} meanwhile: run again")
