@@ -36,6 +36,7 @@ HARMLESS = (
     "spark.sql.execution.arrow.",
     "spark.sql.files.",
     "spark.sql.inMemoryColumnarStorage.",
+    "spark.sql.join.",
     "spark.sql.optimizer.",
     "spark.sql.shuffle.",
     "spark.sql.sources.parallelPartitionDiscovery.",
@@ -51,7 +52,12 @@ _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.fact
 
 def job_conf(files: int) -> Mapping[str, str]:
     """Options for jobs over the rows of that many files, on whatever session: planning takes longer than running."""
-    one_place = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    one_place = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",  # all is in one place: a broadcast is a job of its own
+        "spark.sql.join.preferSortMergeJoin": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }
     return one_place | _INTERPRETED if files <= _FEW_FILES else one_place
 
 

@@ -65,7 +65,7 @@ def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spar
     if last and the_plan.mode is Mode.NOOP:
         return result_of(last, Mode.NOOP, inputs, {}, clock, peak)
     with hold_lease(location):
-        state = open_state(location) if state_exists(location) else _new_state(inputs)
+        state = state or (open_state(location) if state_exists(location) else _new_state(inputs))
         latest = latest_build(state)
         if (latest and latest.build_id) != (last and last.build_id):  # another process was faster
             raise TreeChangedError(location.uri)
