@@ -198,6 +198,13 @@ def outer(x: int):
         return x
 
     return inner()
+
+
+def made():
+    class Inside:
+        size = 1
+
+    return Inside()
 """
 HIDDEN = {
     "a body": ("return count * 2", "twice = count + count\n        return twice"),
@@ -222,6 +229,8 @@ VISIBLE = {
     "no base": ("class Shop(Base)", "class Shop"),
     "the type of a field": ("rate: float", "rate: int"),
     "the type of a field called as a report calls places": ("location: int = 1", 'location: str = ""'),
+    "the type of a field of a class inside a function": ("size = 1", 'size = ""'),
+    "the name of a field of a class inside a function": ("size = 1", "width = 1"),
     "a new field": ("rate: float = 0.5", "rate: float = 0.5\n    tax: float = 0.5"),
     "the type of a variable": ("LIMIT = 3", 'LIMIT = "3"'),
     "a new variable": ("LIMIT = 3", "LIMIT = 3; MORE = 4"),
