@@ -237,6 +237,12 @@ def test_random_edits_asked_and_extracted_on_tasks(tmp_path, spark, always_updat
     take_steps(tmp_path / "repo", spark, 7, STRATEGIES * 2)
 
 
+def test_random_edits_whose_rows_are_handed_over_as_files(tmp_path, spark, monkeypatch):
+    monkeypatch.setattr("codeanatomy.pipeline.datasets.FEW_ROWS", 0)
+    take_steps(tmp_path / "repo", spark, 10, ["hybrid"], prefixes="hj")
+    assert not (tmp_path / "repo" / ".codeanatomy" / "shared").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["hybrid", "import_closure"])
 def test_random_edits_with_an_index(strategy, tmp_path, spark, always_updated):
