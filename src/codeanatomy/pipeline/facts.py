@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 
-_IS_CURRENT = pc.field("extractor") == EXTRACTOR_VERSION
-
-
 class StoredFacts:
     """The facts of a version of the table."""
 
@@ -68,13 +65,17 @@ class StoredFacts:
         if self._dataset is None:
             return {}
         with reading(self._state.location):
-            rows = self._dataset.to_table(["content_id", "__filename"], filter=_IS_CURRENT)
+            rows = self._dataset.to_table(["content_id", "__filename"], filter=_is_current())
         return dict(zip(rows["content_id"].to_pylist(), rows["__filename"].to_pylist(), strict=True))
 
     def _read(self, file: str, columns: Sequence[str], only: pc.Expression | None = None) -> pa.Table:
-        wanted = _IS_CURRENT if only is None else _IS_CURRENT & only
+        wanted = _is_current() if only is None else _is_current() & only
         with reading(self._state.location):
             return self._fragments[file].to_table(schema=FACTS.schema(), columns=list(columns), filter=wanted)
+
+
+def _is_current() -> pc.Expression:  # made when it is needed: it loads pandas
+    return pc.field("extractor") == EXTRACTOR_VERSION
 
 
 class KnownFacts:
