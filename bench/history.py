@@ -1,10 +1,11 @@
 """Real histories, replayed: is a build on top of the last one, row for row, a build from scratch?
 
-    python -m bench.history [--only NAME] [--releases N] [--sample] [--index pyrefly] [--strategy NAME] [--resume]
+    python -m bench.history [--only NAME] [--releases N] [--small-steps N] [--index pyrefly] [--strategy NAME]
     python -m bench.history --git PATH [--commits N]
 
 Consecutive releases of real packages (`releases.txt`), or the last commits of a git repository, are put into one
-directory one after the other, as an upgrade or a checkout would do it: files that stay the same are not touched. After
+directory one after the other, as an upgrade or a checkout would do it: files that stay the same are not touched. With
+`--small-steps`, each release is reached in so many steps that change a few places each, as commits do. After
 each, the graph is built on top of the last build, and `verify` builds it from scratch and compares every table. The
 first version of a history has nothing to build on: it is built and not compared. Digests are carried from build to
 build, so the rows on disk are read back as well and held against what the build says of them.
@@ -38,7 +39,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import codeanatomy as ca
 from bench.builds import CORPORA
-from bench.versions import RELEASES, Release, Version, commits, fetch, put, releases, unpacked
+from bench.versions import RELEASES, Release, Version, commits, fetch, in_small_steps, put, releases, unpacked
 from codeanatomy.catalogue.tables import DOCUMENTS, SCIP_DOCUMENTS, STORED_TABLES
 from codeanatomy.engine.session import open_engine
 from codeanatomy.engine.settings import EngineSettings
@@ -183,6 +184,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=list(releases()), action="append", help="only this package")
     parser.add_argument("--releases", type=int, metavar="N", help="only the first N releases of each package")
+    parser.add_argument(
+        "--small-steps", type=int, default=1, metavar="N", help="reach each release in N steps, all but the last small"
+    )
     parser.add_argument("--sample", action="store_true", help=f"{SAMPLE[1]} releases of {SAMPLE[0]}")
     parser.add_argument(
         "--git", type=Path, metavar="PATH", help="replay commits of this repository, which is only read"
@@ -199,7 +203,7 @@ def _options() -> argparse.Namespace:
 
 
 def _is_whole(options: argparse.Namespace) -> bool:
-    return not (options.only or options.releases or options.git)
+    return not (options.only or options.releases or options.git or options.small_steps > 1)
 
 
 def _of_releases(options: argparse.Namespace, missing: list[str]) -> Iterator[History]:
@@ -209,11 +213,11 @@ def _of_releases(options: argparse.Namespace, missing: list[str]) -> Iterator[Hi
             continue
         there = [each for each in listed[: options.releases] if _there(each, missing)]
         if len(there) > 1:
-            yield History(name, partial(_unpacked, there))
+            yield History(name, partial(_unpacked, there, options.small_steps))
 
 
-def _unpacked(fetched: Sequence[Release]) -> Iterator[Version]:
-    return (unpacked(each.version, fetch(each)) for each in fetched)
+def _unpacked(fetched: Sequence[Release], steps: int) -> Iterator[Version]:
+    return in_small_steps((unpacked(each.version, fetch(each)) for each in fetched), steps)
 
 
 def _there(release: Release, missing: list[str]) -> bool:
@@ -416,7 +420,8 @@ def _key(options: argparse.Namespace) -> str:
     package = Path(ca.__file__).parent
     sources = [*sorted(package.rglob("*.py")), *sorted(package.rglob("*.sql")), Path(__file__), RELEASES]
     head = head_commit(options.git) if options.git else None
-    asked = repr((options.index, options.strategy, options.releases, head, options.commits)).encode()
+    wanted = (options.index, options.strategy, options.releases, options.small_steps, head, options.commits)
+    asked = repr(wanted).encode()
     return hashlib.sha256(b"\0".join([asked, *(file.read_bytes() for file in sources)])).hexdigest()
 
 

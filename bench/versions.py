@@ -1,5 +1,8 @@
 """Versions of real trees, in order: releases from the package index, commits from a git repository.
 
+Between two releases lie many commits that nobody here can fetch; `in_small_steps` makes up some that lead from one to
+the other, each a few of the places that differ.
+
 Nothing of a tree is executed. Releases are wheels, which are unpacked and neither built nor installed; commits are read
 object by object, without a checkout. Links are left out, as builds never follow them.
 """
@@ -13,11 +16,13 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path, PurePosixPath
+from random import Random
 from zipfile import ZipFile
 
 from bench.builds import CORPORA
@@ -146,6 +151,58 @@ def commits(repository: Path, count: int) -> Iterator[Version]:
                     path = _inside(os.fsdecode(entry[entry.index(b"\t") + 1 :]))
                     files[path] = Blob(content, mode == "100755", partial(read, content))
             yield Version(commit[:12], files, commit)
+
+
+def in_small_steps(versions: Iterable[Version], count: int) -> Iterator[Version]:
+    """The versions, each reached in `count` steps: all but the last change a few places in modules, by chance."""
+    before: Version | None = None
+    for version in versions:
+        if before is not None:
+            yield from _small_steps(before, version, count - 1)
+        yield version
+        before = version
+
+
+def _small_steps(before: Version, after: Version, count: int) -> Iterator[Version]:
+    chance = Random(f"{before.name} {after.name}")  # the same steps every time
+    modules = {path for path in before.files.keys() | after.files.keys() if path.endswith((".py", ".pyi"))}
+    hunks = {path: _hunks(before.files.get(path), after.files.get(path)) for path in sorted(modules)}
+    places = [(path, number) for path, of_path in hunks.items() for number in range(len(of_path))]
+    chance.shuffle(places)
+    done: dict[str, set[int]] = {}
+    files = dict(before.files)
+    for step in range(1, count + 1):
+        for path, number in [places.pop() for _ in range(min(chance.randint(1, 4), len(places)))]:
+            done.setdefault(path, set()).add(number)
+            new = _with_some(before.files.get(path), after.files.get(path), hunks[path], done[path])
+            files = {other: blob for other, blob in files.items() if other != path} | ({path: new} if new else {})
+        yield Version(f"{after.name} step {step}", files)
+
+
+Hunk = tuple[int, int, list[bytes]]
+"""Lines of a file that are replaced: from, to, and what by."""
+
+
+def _hunks(before: Blob | None, after: Blob | None) -> list[Hunk]:
+    """What differs between two contents; a file that comes or goes is one place."""
+    if before is None or after is None:
+        return [(0, 0, [])]
+    if before.content == after.content:
+        return []
+    old, new = (blob.read().splitlines(keepends=True) for blob in (before, after))
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [(start, end, new[first:last]) for tag, start, end, first, last in codes if tag != "equal"]
+
+
+def _with_some(before: Blob | None, after: Blob | None, hunks: Sequence[Hunk], numbers: Collection[int]) -> Blob | None:
+    """A file with some of its changes; of one that comes or goes, all."""
+    if before is None or after is None:
+        return after
+    lines = before.read().splitlines(keepends=True)
+    for start, end, new in (hunks[number] for number in sorted(numbers, reverse=True)):
+        lines[start:end] = new
+    text = b"".join(lines)
+    return Blob(hashlib.sha256(text).hexdigest(), before.executable, lambda: text)
 
 
 def _inside(path: str) -> str:

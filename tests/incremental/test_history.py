@@ -6,13 +6,14 @@ import subprocess
 import zipfile
 from contextlib import nullcontext
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from bench import history
 from bench.history import History, Replay, Step, replay
-from bench.versions import Blob, Version, commits, put, releases, unpack, unpacked
+from bench.versions import Blob, Version, commits, in_small_steps, put, releases, unpack, unpacked
 
 import codeanatomy as ca
 from codeanatomy.repo.git import head_commit
@@ -126,6 +127,25 @@ def test_files_that_stay_the_same_are_not_touched(tmp_path):
     assert found == {"a.py": "1", "b.py": "2", "d/g.py": "2", "e": "2"}
     assert not (tmp_path / "gone").exists()
     assert (tmp_path / "a.py").stat() == before
+
+
+def test_a_version_is_reached_in_small_steps_that_change_modules_line_by_line():
+    lines = [f"line {number}\n" for number in range(40)]
+    old = version("1", {"a.py": "".join(lines), "gone.py": "1", "same.py": "1", "notes.md": "1"})
+    new = version("2", {"a.py": "".join(lines[::2]), "new.py": "2", "same.py": "1", "notes.md": "2"})
+    taken = list(in_small_steps([old, new], 5))
+    assert [each.name for each in taken] == ["1", "2 step 1", "2 step 2", "2 step 3", "2 step 4", "2"]
+    assert (taken[0], taken[-1]) == (old, new)
+    steps = [{path: blob.read().decode() for path, blob in each.files.items()} for each in taken]
+    for step in steps[1:-1]:
+        assert (step["same.py"], step["notes.md"]) == ("1", "1")
+        assert set(lines[::2]) <= set(step["a.py"].splitlines(keepends=True)) <= set(lines)
+    left = [len(step["a.py"].splitlines()) + ("gone.py" in step) - ("new.py" in step) for step in steps]
+    assert all(1 <= before - after <= 4 for before, after in pairwise(left[:-1]))
+    again = list(in_small_steps([old, new], 5))
+    assert [sorted((path, blob.content) for path, blob in each.files.items()) for each in again] == [
+        sorted((path, blob.content) for path, blob in each.files.items()) for each in taken
+    ]
 
 
 def test_commits_are_laid_out_as_a_checkout_would_and_their_repository_is_only_read(repository, tmp_path):
