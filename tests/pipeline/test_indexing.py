@@ -11,7 +11,10 @@ from codeanatomy.cli.main import main
 from codeanatomy.errors import InputError, MachineError
 from codeanatomy.index import choice
 from codeanatomy.index.scip import open_index
+from codeanatomy.pipeline.inputs import gather
+from codeanatomy.pipeline.run import strategy_of
 from codeanatomy.pipeline.verify import verify
+from codeanatomy.store.location import locate_state
 
 FIXTURES = Path(__file__).parent.parent / "index" / "fixtures"
 
@@ -126,6 +129,14 @@ def test_a_build_with_an_index_is_a_no_op_again_and_verifies(typed, spark):
     assert found.tables["documents"].rows == 3
     name = hashlib.sha256(ca.open(root).state.location.uri.encode()).hexdigest()[:16]
     assert not list(Path("/dev/shm").glob(f"codeanatomy-*-{name}"))
+
+
+def test_with_an_index_symbol_closure_is_hybrid_and_the_build_says_so(typed, capsys):
+    root, _ = typed
+    request = ca.BuildRequest(root, index="pyrefly", strategy="symbol_closure")
+    assert strategy_of(request, gather(request, locate_state(root, None, {}), None)) == "hybrid"
+    assert main(["build", str(root), "--index", "pyrefly", "--strategy", "symbol_closure"]) == 0
+    assert "note: an index sees more than symbol_closure does: the strategy is hybrid\n" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

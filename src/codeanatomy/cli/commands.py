@@ -48,6 +48,8 @@ def build(options: argparse.Namespace) -> int:
         if result.index is None or result.index["provider"] is None:
             asked = "as asked" if options.index == "none" else "pyrefly is not installed"
             _tell(f"note: without a semantic index ({asked}): types are not known")
+        elif options.strategy == "symbol_closure":
+            _tell("note: an index sees more than symbol_closure does: the strategy is hybrid")
         _tell(_summary(result))
     return 0
 

@@ -89,14 +89,12 @@ def plan(last: Build | None, inputs: BuildInputs, request: BuildRequest) -> Plan
 
 
 def strategy_of(request: BuildRequest, inputs: BuildInputs) -> Strategy:
-    """The strategy that is asked for."""
+    """The strategy that is asked for; an index sees more than answers do, so with one, `symbol_closure` is `hybrid`."""
     try:
         strategy = Strategy(request.strategy)
     except ValueError:
         raise InputError(f"no strategy is called {request.strategy!r}; choose one of {', '.join(Strategy)}") from None
-    if strategy is Strategy.SYMBOL_CLOSURE and inputs.provider is not None:
-        raise InputError("--strategy symbol_closure cannot tell what an index sees: use hybrid, or --index none")
-    return strategy
+    return Strategy.HYBRID if strategy is Strategy.SYMBOL_CLOSURE and inputs.provider else strategy
 
 
 def _new_state(inputs: BuildInputs) -> State:
