@@ -232,3 +232,10 @@ def test_a_file_that_is_too_large_and_changes_its_size_is_a_change(tmp_path, spa
     (tmp_path / "big.py").write_bytes(b"x = 1\n" * 300_000)
     again = build(tmp_path, spark, max_file_bytes=1_000)
     assert (again.mode, again.snapshot_id != first.snapshot_id) == ("incremental", True)
+
+
+def test_a_file_whose_name_nobody_can_write_down_is_reported(built):
+    (built / os.fsdecode(b"caf\xe9.py")).write_text("x = 1\n")
+    result = ca.build(ca.BuildRequest(built))
+    assert result.mode == "noop"
+    assert problems(result)["caf\\xe9.py"] == "name_not_utf8"

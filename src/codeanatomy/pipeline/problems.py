@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow.compute as pc
@@ -14,7 +14,7 @@ from codeanatomy.pipeline.facts import KnownFacts
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.reindexing import Documents
 from codeanatomy.pipeline.request import Problem
-from codeanatomy.repo.snapshot import ScannedFile
+from codeanatomy.repo.snapshot import ScannedFile, Skipped
 from codeanatomy.store.builds import Build
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow
@@ -72,6 +72,12 @@ def update_problems(
         elif file.path in unchanged_failures:
             kept[file.path] = Problem(file.path, NOT_INDEXED, unchanged_failures[file.path])
     return tuple(kept[file.path] for file in inputs.snapshot.files if file.path in kept)
+
+
+def not_looked_into(skipped: Iterable[Skipped]) -> Iterable[Problem]:
+    """What would be part of the snapshot if it could be."""
+    wanted = ("name_not_utf8", "unreadable")
+    return (Problem(each.path, each.reason, each.detail) for each in skipped if each.reason in wanted)
 
 
 def _problem(file: ScannedFile, errors: Sequence[Mapping[str, Any]]) -> Problem | None:

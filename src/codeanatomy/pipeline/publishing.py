@@ -19,7 +19,7 @@ from codeanatomy.impact.snapshots import SnapshotChanges, snapshot_changes
 from codeanatomy.pipeline.analysis import Impact, snapshot_at, snapshot_of
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.plan import Plan
-from codeanatomy.pipeline.problems import NOT_INDEXED, SYNTAX_ERROR
+from codeanatomy.pipeline.problems import NOT_INDEXED, SYNTAX_ERROR, not_looked_into
 from codeanatomy.pipeline.progress import StageClock
 from codeanatomy.pipeline.request import BuildResult, Mode, Problem, Strategy
 from codeanatomy.rules.compiler import CompiledRule
@@ -131,7 +131,10 @@ def result_of(
         seconds=clock.seconds(),
         peak_memory_mb=peak.mb,
         index=figures.get("index"),
-        problems=tuple(Problem(**problem) for problem in figures["problems"]),
+        problems=(
+            *(Problem(**problem) for problem in figures["problems"]),
+            *not_looked_into(inputs.snapshot.skipped),
+        ),
         reasons=() if mode is Mode.NOOP else tuple(figures.get("reasons", ())),
     )
 
