@@ -30,7 +30,8 @@ from codeanatomy.pipeline.verify import verify
 FOLDER = Path(__file__).parent
 SIZES = (("django/utils", "django/template"), ("django",), ("django", "tests"))
 REPEATED = 5
-WARMING_UP = 3
+WARMING_UP = 10
+"""Edits until the JVM has compiled what an update runs."""
 
 
 class Edit(NamedTuple):
@@ -266,12 +267,12 @@ def sizes(spark: SparkSession, index: str, scratch: Path) -> list[str]:
         body_edit("django/utils/text.py", 0)(root)
         build(BuildRequest(root, index=index), spark=spark)
         seconds = []
-        for edited in range(1, REPEATED + 1):
+        for edited in range(1, WARMING_UP + REPEATED + 1):
             replaced("django/utils/text.py", f"    value = {edited - 1}\n", f"    value = {edited}\n")(root)
             made = build(BuildRequest(root, index=index), spark=spark)
             seconds.append(made.seconds)
             print(made.seconds, stages(made), flush=True)
-        middle = statistics.median(seconds)
+        middle = statistics.median(seconds[WARMING_UP:])
         parts.append(f"| {full.files['total']:,} | {full.seconds:.1f} | {middle:.2f} | {middle / full.seconds:.1%} |")
         print(parts[-1], flush=True)
     return parts

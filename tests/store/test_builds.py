@@ -72,6 +72,19 @@ def test_find_by_prefix(state: State) -> None:
         find_build(state, "zzz")
 
 
+def test_find_by_commit(state: State) -> None:
+    first = build_of(1, None, git_commit="c0ffee1" + "0" * 33)
+    second = build_of(2, first, git_commit="beef" + "0" * 36)
+    third = build_of(3, second, git_commit=first.git_commit)
+    for build in (first, second, third):
+        publish(state, build)
+
+    assert find_build(state, "beef000") == second
+    assert find_build(state, "C0FFEE1") == third
+    with pytest.raises(InputError, match="no build beef:"):
+        find_build(state, "beef")
+
+
 def test_rollback_repeats_the_pins(state: State) -> None:
     first = build_of(1, None, {"things": TablePin(0, {})})
     second = build_of(2, first, {"things": TablePin(1, {})})

@@ -197,10 +197,10 @@ def rollback(options: argparse.Namespace) -> int:
 
 def diff(options: argparse.Namespace) -> int:
     """What changed in the graph between two builds."""
-    from codeanatomy.query.history import choose_builds, compare_builds, is_build_prefix
+    from codeanatomy.query.history import choose_builds, compare_builds, is_build_name
 
     named = [word for word in (options.a, options.b) if word is not None]
-    if named and options.repo == "." and not is_build_prefix(named[-1]):
+    if named and options.repo == "." and not is_build_name(named[-1]):
         options.repo = named.pop()  # builds may be left out before it
     state = _state(options)
     found = compare_builds(state, *choose_builds(state, *named))

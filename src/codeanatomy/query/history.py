@@ -19,7 +19,7 @@ from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, REPO_FILES
 from codeanatomy.errors import InputError
 from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side, statement
 from codeanatomy.query.symbol_diff import SymbolDiff, compare_symbols
-from codeanatomy.store.builds import Build, current_build, find_build, list_builds
+from codeanatomy.store.builds import SHORTEST_COMMIT, Build, current_build, find_build, list_builds
 from codeanatomy.store.state import State
 
 GRAPH_TABLES: Mapping[Dataset, str] = {CPG_NODES: "node_id", CPG_EDGES: "edge_id"}
@@ -28,7 +28,7 @@ GRAPH_TABLES: Mapping[Dataset, str] = {CPG_NODES: "node_id", CPG_EDGES: "edge_id
 POSITIONS = frozenset({"bstart", "bend", "line_start", "line_end", "col_start", "line"})
 """Columns that say where something is, not what it is."""
 
-_BUILD_PREFIX = re.compile(r"\d+(T\d*(-[0-9a-f]*)?)?")
+_BUILD_NAME = re.compile(rf"\d+(T\d*(-[0-9a-f]*)?)?|[0-9a-fA-F]{{{SHORTEST_COMMIT},}}")
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class BuildDiff:
         }
 
 
-def is_build_prefix(word: str) -> bool:
-    """Whether a build's id can start so; a directory seldom does."""
-    return _BUILD_PREFIX.fullmatch(word) is not None
+def is_build_name(word: str) -> bool:
+    """Whether a build's id, or its git commit, can start so; a directory seldom does."""
+    return _BUILD_NAME.fullmatch(word) is not None
 
 
 def compare_builds(state: State, before: Build, after: Build) -> BuildDiff:
@@ -80,7 +80,7 @@ def compare_builds(state: State, before: Build, after: Build) -> BuildDiff:
 
 
 def choose_builds(state: State, before: str | None = None, after: str | None = None) -> tuple[Build, Build]:
-    """The builds whose ids start so; by default the last one, and the one that it was made from."""
+    """The builds that are named so; by default the last one, and the one that it was made from."""
     latter = find_build(state, after) if after else current_build(state)
     if before:
         return find_build(state, before), latter

@@ -29,6 +29,9 @@ ROLLBACK = "rollback"
 
 _MANY_FILES = 32
 
+SHORTEST_COMMIT = 7
+"""So many digits of a git commit tell that one is meant."""
+
 
 @dataclass(frozen=True)
 class Build:
@@ -107,9 +110,12 @@ def current_build(state: State) -> Build:
 
 
 def find_build(state: State, prefix: str) -> Build:
-    """The build whose id starts with `prefix`."""
+    """The build whose id starts with `prefix`, or the last one of the git commit that does."""
     with reading(state.location):
-        rows = [row for row in _rows(_builds_table(state)) if row["build_id"].startswith(prefix)]
+        every = _rows(_builds_table(state))
+    rows = [row for row in every if row["build_id"].startswith(prefix)]
+    if not rows and len(prefix) >= SHORTEST_COMMIT:
+        rows = [row for row in every if (row["git_commit"] or "").startswith(prefix.lower())][-1:]
     if not rows:
         raise InputError(f"no build {prefix}: `codeanatomy builds` lists them")
     if len(rows) > 1:
