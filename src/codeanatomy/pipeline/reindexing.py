@@ -75,6 +75,7 @@ def reindex(
     by_path = {path: file.file_id for path, file in changes.after.items()}
     path_of = {file_id: path for path, file_id in by_path.items()}
     made = Documents(gone=frozenset(changes.before[path].file_id for path in changes.gone()))
+    stored.look_up({*made.gone, GLOBAL_OWNER})
     rows: dict[str, dict[str, Any]] = {}
     tables: list[pa.Table] = []
     asked: set[str] = set()
@@ -109,6 +110,7 @@ def reindex(
         waiting |= reached()
     while waiting:
         asked |= waiting
+        stored.look_up(waiting)
         table = _documents(inputs, {path_of[each] for each in waiting}, read, made)
         tables.append(table)
         for row in table.select(_IDENTITY).to_pylist():
@@ -178,15 +180,18 @@ class _Stored:
         self._changes = changes
         self._modules = modules
         self._last = last
-        version = last.tables[DOCUMENTS.name].version
-        self._rows = read_arrow(state, DOCUMENTS, version, _IDENTITY).combine_chunks()
+        self._version = last.tables[DOCUMENTS.name].version
         self._place_of: dict[str, tuple[str, str]] = {}
-        self._places = {file_id: place for place, file_id in enumerate(self._rows["file_id"].to_pylist())}
+        self._looked_up: dict[str, Mapping[str, Any]] = {}
+
+    def look_up(self, file_ids: Collection[str]) -> None:
+        """Have the documents of these files at hand."""
+        rows = read_arrow(self._state, DOCUMENTS, self._version, _IDENTITY, owners=file_ids)
+        self._looked_up |= {row["file_id"]: row for row in rows.to_pylist()}
 
     def row(self, file_id: str) -> Mapping[str, Any] | None:
-        """What a document is."""
-        place = self._places.get(file_id)
-        return None if place is None else self._rows.slice(place, 1).to_pylist()[0]
+        """What a document is that was looked up."""
+        return self._looked_up.get(file_id)
 
     def knowing(self, modules: Collection[str], lookups: Lookups) -> Iterable[tuple[str, str, str]]:
         """The files that know one of `modules`, and by which name in it; no name if they looked at it, or miss it."""
@@ -209,6 +214,11 @@ class _Stored:
             makes = self._makes.get(module, {})
             for others in makes.values() if name == ALL else [makes.get(name, ())]:
                 pending += [(other, made) for other, made, path in others if seen.add(other, path, [made])]
+
+    @cached_property
+    def _rows(self) -> pa.Table:
+        """All of them; read only if something is seen otherwise."""
+        return read_arrow(self._state, DOCUMENTS, self._version, _IDENTITY).combine_chunks()
 
     @cached_property
     def _makes(self) -> dict[str, dict[str, set[tuple[str, str, str]]]]:
@@ -265,8 +275,7 @@ class _Stored:
     def symbols(self, file_ids: Collection[str]) -> dict[str, set[tuple[Any, ...]]]:
         """The symbols that these files define, as the last build has them."""
         columns = ["file_id", "scip_symbol_information"]
-        version = self._last.tables[DOCUMENTS.name].version
-        return defined_symbols(read_arrow(self._state, DOCUMENTS, version, columns, owners=file_ids))
+        return defined_symbols(read_arrow(self._state, DOCUMENTS, self._version, columns, owners=file_ids))
 
 
 def _with_aliases(changes: SnapshotChanges, facts: KnownFacts) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -111,7 +112,7 @@ class Index:
 
         `files` has the columns of `ModuleFile`; `documents` has `file_id` and `scip_symbol_information`.
         """
-        self.symbols = _defined(documents) if documents is not None else {}
+        self.symbols = Symbols(documents) if documents is not None else None
         self._contents = contents
         self._names: dict[str | None, FileNames] = {None: FileNames()}
         self.files: dict[str, ModuleFile] = {}
@@ -148,16 +149,32 @@ class Index:
         return known or FileNames()
 
 
-def _defined(documents: pa.Table) -> dict[str, tuple[SymbolPlace, ...]]:
-    """Where each symbol is defined."""
-    defined: dict[str, tuple[SymbolPlace, ...]] = {}
-    rows = _Lists(documents["scip_symbol_information"], ("symbol", "kind", "def_key", "binding_key"))
-    for number, file_id in enumerate(documents["file_id"].to_pylist()):
-        if file_id == GLOBAL_OWNER:
-            continue
-        for symbol, kind, key, binding in rows.rows(number):
-            defined[symbol] = (*defined.get(symbol, ()), SymbolPlace(file_id, key, binding, kind))
-    return {symbol: tuple(sorted(places, key=lambda place: place.file_id)) for symbol, places in defined.items()}
+class Symbols:
+    """Where the symbols of documents are defined, decoded when asked for: few of them ever are."""
+
+    def __init__(self, documents: pa.Table) -> None:
+        lists = documents["scip_symbol_information"].combine_chunks()
+        structs = lists.flatten()
+        self._symbols = structs.field("symbol")
+        owners = documents["file_id"].combine_chunks().take(pc.list_parent_indices(lists))
+        self._fields = [owners, *(structs.field(name) for name in ("def_key", "binding_key", "kind"))]
+        self._places: dict[str, list[SymbolPlace]] = {}
+
+    @cached_property
+    def _rows(self) -> dict[str, list[int]]:
+        rows: dict[str, list[int]] = {}
+        for number, symbol in enumerate(self._symbols.to_pylist()):
+            rows.setdefault(symbol, []).append(number)
+        return rows
+
+    def places(self, symbol: str) -> list[SymbolPlace]:
+        """The files that define it, in order."""
+        if symbol not in self._places:
+            rows = self._rows.get(symbol, ())
+            places = (SymbolPlace(*(field[row].as_py() for field in self._fields)) for row in rows)
+            ours = (place for place in places if place.file_id != GLOBAL_OWNER)
+            self._places[symbol] = sorted(ours, key=lambda place: place.file_id)
+        return self._places[symbol]
 
 
 class _Lists:

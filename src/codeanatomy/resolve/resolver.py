@@ -77,7 +77,7 @@ class Resolver:
         module = symbols.module_of(symbol)
         trail = frozenset((module,)) if module else _NO_TRAIL
         found: Found = {}
-        for place in index.symbols.get(symbol, ()):
+        for place in index.symbols.places(symbol) if index.symbols else ():
             trail |= {index.files[place.file_id].module}
             if place.binding_key is not None:
                 found[Variable(place.file_id, place.binding_key)] = 0
