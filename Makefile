@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 REPO ?= .
 ARGS ?=
 
-.PHONY: build test test-slow check format docs bench bench-resolution bench-indexing bench-updates history accuracy oracle lock java clean
+.PHONY: build test test-slow check format docs bench bench-resolution bench-indexing bench-updates history mutations accuracy oracle lock java clean
 
 build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -43,8 +43,12 @@ bench-indexing: $(READY) java ## Full builds of Django with and without an index
 history: $(READY) java ## Replay releases of real packages, each build against one from scratch; writes bench/HISTORY.md
 	$(BIN)/python -m bench.history $(ARGS)
 
-bench-updates: $(READY) java ## Updates of Django next to a full build; writes bench/UPDATES.md
+bench-updates: $(READY) java ## Updates of Django next to a full build; writes bench/UPDATES.md and bench/UPDATES-INDEX.md
 	$(BIN)/python -m bench.updates
+	$(BIN)/python -m bench.updates --index pyrefly --only-edits
+
+mutations: $(READY) java ## Random edits of real packages: does an update find all that they alter?
+	$(BIN)/python -m bench.mutations $(ARGS)
 
 accuracy: $(READY) java ## Precision and recall of the call graph: hand-written cases, then test suites of real packages
 	$(BIN)/python -m bench.accuracy.ledger
