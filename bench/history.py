@@ -1,6 +1,7 @@
 """Real histories, replayed: is a build on top of the last one, row for row, a build from scratch?
 
-    python -m bench.history [--only NAME] [--releases N] [--small-steps N] [--index pyrefly] [--strategy NAME]
+    python -m bench.history [--only NAME] [--releases N] [--small-steps N] [--sample]
+                            [--index pyrefly] [--strategy NAME] [--resume]
     python -m bench.history --git PATH [--commits N]
 
 Consecutive releases of real packages (`releases.txt`), or the last commits of a git repository, are put into one

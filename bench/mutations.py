@@ -186,7 +186,10 @@ def _edit(file: Path, chance: Random) -> str:
             return ""
         file.with_suffix(".pyi").write_text("x: int\n", encoding="utf-8")
     else:
-        before = file.read_text(encoding="utf-8")
+        try:
+            before = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            return ""
         after = CHANGES[what](before, chance)
         if after == before:
             return ""
