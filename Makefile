@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 REPO ?= .
 ARGS ?=
 
-.PHONY: build test test-slow check format docs bench bench-resolution bench-indexing bench-updates history mutations accuracy oracle lock java clean
+.PHONY: build test test-slow check format docs bench bench-resolution bench-depth bench-indexing bench-updates history mutations accuracy oracle lock java clean
 
 build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -36,6 +36,9 @@ bench: $(READY) java ## Measure full builds of real code; writes bench/RESULTS.m
 
 bench-resolution: $(READY) java ## Full build of Django next to scip-python's index (needs npm); writes bench/RESOLUTION.md
 	$(BIN)/python -m bench.resolution
+
+bench-depth: $(READY) ## Resolution time against length of chains, number of bases, width of star imports; writes bench/DEPTH.md
+	$(BIN)/python -m bench.depth
 
 bench-indexing: $(READY) java ## Full builds of Django with and without an index, next to scip-python's; writes bench/INDEXING.md
 	$(BIN)/python -m bench.indexing

@@ -110,13 +110,13 @@ ANSWERS = Dataset(
         text(
             "status",
             "internal (it is in the repository), external (it is not), absent (it should be, and is not), "
-            "unknown (no candidate: the row keeps the trail)",
+            "limit (not followed to its end: there may be more), unknown (no candidate: the row keeps the trail)",
             required=True,
         ),
         text(
             "kind",
-            "function, class, module, property, descriptor (a property seen from its class), variable, instance, name "
-            "or builtin; of a symbol, the indexer's kind",
+            "function, class, module, property, descriptor (a property seen from its class), variable, instance, name, "
+            "builtin or limit; of a symbol, the indexer's kind",
         ),
         text("target_id", "node id of the candidate; of an instance, that of its class"),
         text("target_name", "dotted name of a candidate that is not in the repository"),

@@ -50,6 +50,9 @@ def build(options: argparse.Namespace) -> int:
             _tell(f"note: without a semantic index ({asked}): types are not known")
         elif options.strategy == "symbol_closure":
             _tell("note: an index sees more than symbol_closure does: the strategy is hybrid")
+        if result.limits:
+            count = f"{sum(result.limits.values()):,} names in {len(result.limits):,} files"
+            _tell(f"note: {count} have too many possible values to follow them all (status 'limit' in answers)")
         _tell(_summary(result))
     return 0
 

@@ -8,7 +8,7 @@ A question is one or more alternatives, joined by ` | `. An alternative is a roo
     g:NAME          the module's own name, else one of its star imports, else a builtin; o: not its own
     i:LEVEL:MODULE  an imported module, LEVEL dots up
     c:KEY f:KEY     a class, a function of this content; p: a property, s: a static, k: a class method
-    b:NAME          a builtin class
+    b:NAME          a builtin class        l:      not followed: a limit was hit
     .NAME           an attribute           ()      the result of a call
     ^               `super()` of a class   []      an item                +   a sum of it and something
     @enter          what `with` gives      @next   what a loop gives
@@ -30,7 +30,7 @@ from typing import Any, Final
 from codeanatomy.extract.columns import STORED
 from codeanatomy.extract.scopes import COMPREHENSIONS, MODULE_SCOPE
 from codeanatomy.extract.structure import Block, Event
-from codeanatomy.extract.values import Form
+from codeanatomy.extract.values import Form, limit_value
 from codeanatomy.extract.walk import NOTHING, Walk
 
 _MAX_ALTERNATIVES: Final = 8
@@ -47,6 +47,7 @@ _CLASS_METHODS: Final = frozenset({b"__new__", b"__init_subclass__", b"__class_g
 
 Terms = tuple[bytes, ...]
 _NONE: Final[Terms] = ()
+_LIMIT: Final = b"l:"
 
 
 def emit_flow(w: Walk) -> None:
@@ -74,6 +75,7 @@ class _Flow:
         self._finals: dict[int, list[Event]] = {}
         self._members: dict[int, list[int]] = {}
         self._names_asked: dict[tuple[int, int], int] = {}
+        self._limit = limit_value(w)
 
     def _grouped_events(self) -> tuple[dict[int, list[Event]], dict[int, list[Event]]]:
         """Events of each binding: in its own scope in order, and those of functions that name it `global`."""
@@ -108,7 +110,10 @@ class _Flow:
         return self._last_events(symbol, position, position)
 
     def _last_events(self, symbol: int, inside: int, before: int) -> list[Event]:
-        """Bindings before a position that reach a use in the blocks around `inside`; the nearest, if they are many."""
+        """Bindings before a position that reach a use in the blocks around `inside`; the nearest, if they are many.
+
+        Then a limit stands for the others.
+        """
         found: list[Event] = []
         hiding: Event | None = None
         taken: set[int] = set()
@@ -121,9 +126,13 @@ class _Flow:
             if surrounds or self._covers(event.block, inside, taken):
                 hiding = event
                 break
+        is_cut = hiding is None and first_after > _MAX_EVENTS
         found.reverse()
         after = events[first_after : first_after + _MAX_EVENTS]
-        found += [event for event in after if self._loops_back(event, inside, hiding)]
+        looping = [event for event in after if self._loops_back(event, inside, hiding)]
+        found += looping
+        if is_cut or (looping and len(events) > first_after + _MAX_EVENTS):
+            found.append(Event(before, 0, self._limit))
         return found + self._foreign.get(symbol, [])
 
     def _covers(self, block: int, position: int, taken: set[int]) -> bool:
@@ -166,9 +175,11 @@ class _Flow:
         known = self._known.get(number)
         if known is not None:
             return known
-        if number in self._open or depth > _MAX_DEPTH:
-            self._cut = self._cut or depth > _MAX_DEPTH
+        if number in self._open:
             return _NONE
+        if depth > _MAX_DEPTH:
+            self._cut = True
+            return (_LIMIT,)
         if depth == 0:
             self._cut = False
         self._open.add(number)
@@ -248,6 +259,9 @@ class _Flow:
             return None
         found: list[bytes] = []
         for _, kind, keys, values in displays:
+            if self._is_cut(values) and key not in keys:
+                found.append(_LIMIT)
+                continue
             at = key + len(keys) if isinstance(key, int) and key < 0 and kind != b"dict" else key
             if at is not None and (kind == b"dict" or None not in keys[: at if isinstance(at, int) else 0]):
                 found += (
@@ -257,6 +271,10 @@ class _Flow:
                     for t in self.terms(v, depth)
                 )
         return tuple(found)
+
+    def _is_cut(self, values: Sequence[int]) -> bool:
+        """Whether these are not all values of a display."""
+        return bool(values) and values[-1] != NOTHING and self._w.values[values[-1]][0] == Form.LIMIT
 
     def _displays(self, number: int, depth: int) -> list[tuple[Any, ...]] | None:
         """The displays a value can be; None if it can be anything else."""
@@ -325,7 +343,7 @@ class _Flow:
         _, held, typed = row
         found = self.terms(held, depth)
         declared = _extended(self.terms(typed, depth), _CALLED)
-        vague = not found or (declared and any(term.endswith((b"[]", b"@next")) for term in found))
+        vague = not found or (declared and any(term.endswith((b"[]", b"@next", _LIMIT)) for term in found))
         return declared if vague else _extended(found, _ASSIGNED)
 
     def _element(self, row: tuple[Any, ...], depth: int) -> Terms:
@@ -350,11 +368,16 @@ class _Flow:
         displays = self._displays(number, depth) or []
         found: list[bytes] = []
         for _, _, keys, values in displays:
-            step = int(path[0]) if path[0] != b"*" else None
-            if step is None or None in keys:
+            is_cut = self._is_cut(values)
+            known = keys[:-1] if is_cut else keys
+            if path[0] == b"*" or None in known:
                 continue
-            at = step + len(values) if step < 0 else step
-            if 0 <= at < len(values) and values[at] != NOTHING:
+            step = int(path[0])
+            if is_cut and not 0 <= step < len(known):
+                found.append(_LIMIT)
+                continue
+            at = step + len(known) if step < 0 else step
+            if 0 <= at < len(known) and values[at] != NOTHING:
                 inner = (Form.PART, values[at], path[1:])
                 found += self._unpacked(inner, depth)
         return tuple(found)
@@ -364,6 +387,9 @@ class _Flow:
 
     def _nothing(self, row: tuple[Any, ...], depth: int) -> Terms:
         return _NONE
+
+    def _limited(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return (_LIMIT,)
 
     # What the content holds and asks.
 
@@ -538,7 +564,7 @@ class _Flow:
         known = self._names_asked.get(row[1:3])
         if known is None:
             terms = self.terms(number)
-            known = self._number(tuple(term for term in terms if not term.endswith(_NO_REFERENCE)))
+            known = self._number(tuple(term for term in terms if not term.endswith(_NO_REFERENCE) and term != _LIMIT))
             target = self._meaning[row[1]]
             home = self._scope_of[target] if target != NOTHING else NOTHING
             if home == NOTHING or (home == MODULE_SCOPE and not self._runs_in(row[2], home)):
@@ -576,6 +602,7 @@ _MAKERS: Final[dict[Form, Callable[[_Flow, tuple[Any, ...], int], Terms]]] = {
     Form.PART: _Flow._unpacked,
     Form.DELETED: _Flow._nothing,
     Form.UNKNOWN: _Flow._nothing,
+    Form.LIMIT: _Flow._limited,
     Form.OVERRIDDEN: _Flow._overridden,
 }
 
@@ -584,15 +611,22 @@ _position: Final = attrgetter("position")
 
 
 def _extended(terms: Terms, step: bytes) -> Terms:
+    """Terms with one more step; one that is too long for it is a limit."""
     return tuple(
-        term if step == _ASSIGNED and term.endswith(step) else term + step
-        for term in terms
+        term
+        if term == _LIMIT or (step == _ASSIGNED and term.endswith(step))
+        else term + step
         if len(term) < _MAX_QUESTION
+        else _LIMIT
+        for term in terms
     )
 
 
 def _bounded(terms: Terms) -> Terms:
-    """Distinct alternatives, the first few of them."""
+    """Distinct alternatives: the first few of them, and a limit if there are more."""
     if len(terms) < 2:
         return terms
-    return tuple(dict.fromkeys(terms))[:_MAX_ALTERNATIVES]
+    distinct = [term for term in dict.fromkeys(terms) if term != _LIMIT]
+    if len(distinct) <= _MAX_ALTERNATIVES and _LIMIT not in terms:
+        return tuple(distinct)
+    return (*distinct[:_MAX_ALTERNATIVES], _LIMIT)

@@ -59,6 +59,7 @@ class Form(IntEnum):
     OVERRIDDEN = 21  # def_no of a class: what its bases have
     SUM = 22  # value of the left operand
     UNKNOWN = 23  # something that cannot be followed
+    LIMIT = 24  # something that could be followed, but a limit was hit
 
 
 class Value(NamedTuple):
@@ -127,15 +128,24 @@ def value(w: Walk, node: Node, depth: int = 0) -> int:
     if kind == g.IDENTIFIER:
         return name_value(w, node.start_byte, node.end_byte)
     make = _MAKERS.get(kind)
-    if make is None or depth > _MAX_DEPTH:
+    if make is None:
         return NOTHING
+    if depth > _MAX_DEPTH:
+        return limit_value(w)
     key = node.id
     known = w.node_values.get(key)
     if known is None:
+        limits = w.limits
         known = make(w, node, depth + 1)
-        if depth == 0 or known != NOTHING:
+        if depth == 0 or (known != NOTHING and w.limits == limits):  # on its own, it may be followed further
             w.node_values[key] = known
     return known
+
+
+def limit_value(w: Walk) -> int:
+    """The value of something that is not followed because a limit was hit."""
+    w.limits += 1
+    return new_value(w, Form.LIMIT)
 
 
 def type_value(w: Walk, node: Node, depth: int = 0) -> int:
@@ -191,7 +201,7 @@ def _attribute(w: Walk, node: Node, depth: int) -> int:
         children = node.children
         names.append(w.text[children[-1].start_byte : children[-1].end_byte])
         node = unparenthesized(unstarred(children[0]))
-    base = value(w, node, depth) if len(names) <= _MAX_DEPTH else NOTHING
+    base = value(w, node, depth) if len(names) <= _MAX_DEPTH else limit_value(w)
     if base == NOTHING:
         return NOTHING
     for name in reversed(names):
@@ -243,10 +253,14 @@ _SPECIAL_CALLS: Final[Mapping[bytes, Callable[[Walk, Node, list[Node], int], int
 
 
 def _display(w: Walk, node: Node, depth: int) -> int:
-    """A list, tuple, set or dict that is written out; a starred element hides where the others are."""
+    """A list, tuple, set or dict that is written out; a starred element hides where the others are.
+
+    Of one that is very long, the last value is a limit.
+    """
     keys: list[object] = []
     values: list[int] = []
-    for at, element in enumerate(parts(node)[:_MAX_ITEMS]):
+    elements = parts(node)
+    for at, element in enumerate(elements[:_MAX_ITEMS]):
         if element.kind_id == g.PAIR:
             key, held = element.children[0], element.children[-1]
             keys.append(constant(w, key))
@@ -255,6 +269,9 @@ def _display(w: Walk, node: Node, depth: int) -> int:
             splat = element.kind_id in (g.LIST_SPLAT, g.DICTIONARY_SPLAT)
             keys.append(None if splat else at)
             values.append(NOTHING if splat or element.kind_id in g.LITERALS else value(w, element, depth))
+    if len(elements) > _MAX_ITEMS:
+        keys.append(None)
+        values.append(limit_value(w))
     return new_value(w, Form.ITEMS, _DISPLAYS[node.kind_id], tuple(keys), tuple(values))
 
 

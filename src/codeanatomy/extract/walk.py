@@ -60,6 +60,7 @@ class Walk:
         self.values: list[tuple[Any, ...]] = []
         self.name_values: dict[int, int] = {}
         self.node_values: dict[int, int] = {}
+        self.limits = 0
         self.blocks: list[Block] = []
         self.scope_blocks: dict[int, int] = {MODULE_SCOPE: 0}
         self.definitions: list[Definition] = []

@@ -1,15 +1,20 @@
-"""Which files of a snapshot could not be read or parsed whole, and why; a build reports each and goes on."""
+"""Which files of a snapshot could not be read or parsed whole, and why; a build reports each and goes on.
+
+Beside them, how many questions of a file were not followed to their end because a limit was hit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from codeanatomy.catalogue.tables import DOCUMENTS, FACTS
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.impact.snapshots import SnapshotChanges
+from codeanatomy.pipeline.analysis import Impact
 from codeanatomy.pipeline.facts import KnownFacts
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.reindexing import Documents
@@ -72,6 +77,23 @@ def update_problems(
         elif file.path in unchanged_failures:
             kept[file.path] = Problem(file.path, NOT_INDEXED, unchanged_failures[file.path])
     return tuple(kept[file.path] for file in inputs.snapshot.files if file.path in kept)
+
+
+def find_limits(state: State, answers_version: int) -> dict[str, int]:
+    """How many questions of each file hit a limit; only files that have any."""
+    return _limits_in(read_arrow(state, ANSWERS, answers_version, ["path"], only=pc.field("status") == "limit"))
+
+
+def update_limits(last: Build, impact: Impact) -> dict[str, int]:
+    """The same for an update, which has all answers of the files that were asked again."""
+    unchanged = {path for path, file in impact.changes.after.items() if file.file_id not in impact.asked}
+    kept = {path: count for path, count in last.figures.get("limits", {}).items() if path in unchanged}
+    return kept | _limits_in(impact.answers.filter(pc.field("status") == "limit"))
+
+
+def _limits_in(answers: pa.Table) -> dict[str, int]:
+    """Rows by path: a question has one such row at most."""
+    return {each["values"]: each["counts"] for each in pc.value_counts(answers["path"]).to_pylist()}
 
 
 def not_looked_into(skipped: Iterable[Skipped]) -> Iterable[Problem]:

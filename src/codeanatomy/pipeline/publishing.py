@@ -43,6 +43,7 @@ class Outcome:
     pins: Mapping[str, TablePin]
     written: Mapping[str, bool]
     problems: tuple[Problem, ...]
+    limits: Mapping[str, int]
     index: Mapping[str, Any]
     costs: Mapping[str, float]
 
@@ -87,6 +88,7 @@ def publish_build(
             figures={
                 "files": _file_counts(outcome, len(inputs.snapshot.files)),
                 "problems": [asdict(problem) for problem in outcome.problems],
+                "limits": dict(outcome.limits),
                 "index": dict(outcome.index),
                 "strategy": outcome.strategy,
                 "reasons": list(outcome.plan.reasons),
@@ -135,6 +137,7 @@ def result_of(
             *(Problem(**problem) for problem in figures["problems"]),
             *not_looked_into(inputs.snapshot.skipped),
         ),
+        limits=figures.get("limits", {}),
         reasons=() if mode is Mode.NOOP else tuple(figures.get("reasons", ())),
     )
 

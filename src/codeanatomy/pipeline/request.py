@@ -93,6 +93,8 @@ class BuildResult:
     peak_memory_mb: int
     index: Mapping[str, Any] | None = None
     problems: tuple[Problem, ...] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """How many questions of a file were not followed to their end, by path; only files that have any."""
     reasons: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -113,4 +115,5 @@ class BuildResult:
             "index": dict(self.index) if self.index else None,
             "reasons": list(self.reasons),
             "problems": [{"path": p.path, "reason": p.reason, "detail": p.detail} for p in self.problems],
+            "limits": {"questions": sum(self.limits.values()), "files": len(self.limits)},
         }

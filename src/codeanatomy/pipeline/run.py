@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, REPO_FILES
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, REPO_FILES
 from codeanatomy.engine.memory import PeakMemory, peak_memory
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
@@ -20,7 +20,7 @@ from codeanatomy.pipeline.indexing import Indexing, indexing
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError, gather
 from codeanatomy.pipeline.made import Made
 from codeanatomy.pipeline.plan import Plan, plan_build
-from codeanatomy.pipeline.problems import find_problems
+from codeanatomy.pipeline.problems import find_limits, find_problems
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.publishing import Outcome, full_impact, index_figures, publish_build, result_of
 from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Problem, Strategy
@@ -159,6 +159,7 @@ def _build_all(
         pins=made.pins,
         written=made.written,
         problems=problems,
+        limits=find_limits(state, made.pins[ANSWERS.name].version),
         index=_index_figures(started, made, problems),
         costs=_costs(clock, len(inputs.snapshot.files)),
     )

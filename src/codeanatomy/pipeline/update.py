@@ -29,7 +29,7 @@ from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.lookups import Lookups
 from codeanatomy.pipeline.made import Made, Scope
 from codeanatomy.pipeline.plan import Plan
-from codeanatomy.pipeline.problems import update_problems
+from codeanatomy.pipeline.problems import update_limits, update_problems
 from codeanatomy.pipeline.progress import RunningStage, StageClock
 from codeanatomy.pipeline.publishing import Outcome, index_figures
 from codeanatomy.pipeline.reindexing import Documents, reindex
@@ -242,6 +242,7 @@ def rebuild(
         pins=made.pins,
         written=made.written,
         problems=problems,
+        limits=update_limits(last, impact),
         index=_index_figures(inputs, documents, made, problems),
         costs=costs,
     )

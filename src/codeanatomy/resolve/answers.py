@@ -23,6 +23,7 @@ from codeanatomy.resolve.values import (
     Function,
     How,
     Instance,
+    Limit,
     Module,
     Symbol,
     Trail,
@@ -31,7 +32,9 @@ from codeanatomy.resolve.values import (
 )
 
 _RECURSION: Final = 10_000
-_STATUS_ORDER: Final = {"internal": 0, "external": 1, "absent": 2}
+"""Frames: enough for the searches that run inside each other, and for whoever calls."""
+
+_STATUS_ORDER: Final = {"internal": 0, "external": 1, "absent": 2, "limit": 3}
 
 _METHODS: Final = (
     (How.ANNOTATION, "annotation", 0.8),
@@ -53,7 +56,7 @@ class Candidate(NamedTuple):
     is_named: bool
     call_id: str | None
     set_id: str | None
-    method: str
+    method: str | None
     confidence: float
     call_agreement: str | None = None
     name_agreement: str | None = None
@@ -133,6 +136,8 @@ def _solved(resolver: Resolver, index: Index, file: ModuleFile, question: str) -
     found, trail = resolver.evaluate(file, question)
     looked_at = set(trail)
     candidates = {c for value, how in found.items() for c in _candidates(resolver, index, value, how, looked_at)}
+    if any(c.status == "limit" for c in candidates):  # what was not found may be where nobody looked
+        candidates = {c for c in candidates if c.status != "absent"}
     return Solved(_without_duplicates(sorted(candidates, key=_order)), frozenset(looked_at))
 
 
@@ -150,6 +155,9 @@ def _rows(file: ModuleFile, ask: Mapping[str, Any], solved: Solved) -> list[tupl
 
 
 _NO_CANDIDATE: Final = (None, None, None, False, None, None, None, 0.0, None, None)
+_LIMITED: Final = Candidate(
+    "limit", "limit", None, None, is_named=False, call_id=None, set_id=None, method=None, confidence=0.0
+)
 
 
 def _compared(symbol: Solved, called: Solved, named: Solved) -> Solved:
@@ -204,7 +212,7 @@ def _order(candidate: Candidate) -> tuple[Any, ...]:
         candidate.kind,
         candidate.call_id or "",
         -candidate.confidence,
-        candidate.method,
+        candidate.method or "",
         candidate.set_id or "",
     )
 
@@ -293,6 +301,8 @@ def _candidates(
         runs = value.kind not in ("variable", "field", "module", "local", "parameter")
         name = symbols.dotted(value.symbol)
         return [made(value.status, value.kind, target, name=name, call=target if runs else None)]
+    if isinstance(value, Limit):
+        return [_LIMITED]
     if isinstance(value, Absent):
         target = f"q:{value.name}"
         return [made("absent", "name", target, name=value.name, call=target)]

@@ -9,23 +9,33 @@ that does finds nothing there; what depended on it is remembered only until the 
 another question would enter the circle elsewhere. So an answer depends on the question and the index alone, never on
 what was asked before.
 
+Why that holds: call a search *plain* if, started with nothing open, neither it nor any search below it comes back to
+itself. A plain search reads plain searches only, in the same order whoever started it, so none of them is ever open
+when it is read, and what it finds is the same in every question. Exactly the plain searches are remembered for good.
+
+There is no limit on depth: a search that would nest too deep for the interpreter's stack is put on a list, done first,
+and the one that needed it runs again, over what is known by then. What is limited is width: how many values a step is
+applied to, and how many orders of bases are followed. A limit that is hit is a value of its own, `Limit`.
+
 The language of questions is described in `codeanatomy.extract.flow`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice, product
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from codeanatomy.index import symbols
 from codeanatomy.resolve.builtins import BUILTIN, BUILTINS, LOWERCASE_CLASSES, MODULE_MEMBERS, OBJECT_MEMBERS
-from codeanatomy.resolve.index import ClassNames, FileNames, Index, ModuleFile, Slot
-from codeanatomy.resolve.mro import linearized
+from codeanatomy.resolve.index import FileNames, Index, ModuleFile, Slot
+from codeanatomy.resolve.mro import Order, linearized, without
 from codeanatomy.resolve.values import (
     EMPTY,
+    LIMIT,
     Absent,
     Class,
     External,
@@ -35,6 +45,7 @@ from codeanatomy.resolve.values import (
     Generated,
     How,
     Instance,
+    Limit,
     Module,
     Super,
     Symbol,
@@ -44,13 +55,25 @@ from codeanatomy.resolve.values import (
     Variable,
 )
 
-_MAX_DEPTH: Final = 150
 _MAX_VALUES: Final = 16
+"""Values of an expression that a step is applied to."""
+
 _MAX_ORDERS: Final = 4
+"""Orders in which the bases of one class are searched, if a base can be one of several classes."""
+
+_NESTED: Final = 100
+"""Searches that run inside each other before the next one is put on a list."""
 _NO_TRAIL: Final[Trail] = frozenset()
+_WIDE_TRAIL: Final = 16
+"""A trail of more entries is folded into one, so that handing it on along a chain of searches costs no copy of it."""
+
 _LETTERS: Final = frozenset("fpsk")
 
 Result = tuple[Any, Trail]
+
+
+class _TooDeepError(Exception):
+    """A search has to wait for another one, which its arguments are: it would nest too deep."""
 
 
 class Resolver:
@@ -60,8 +83,10 @@ class Resolver:
         self.index = index
         self._known: dict[tuple[Any, ...], Result] = {}
         self._passing: dict[tuple[Any, ...], Result] = {}
-        self._open: set[tuple[Any, ...]] = set()
+        self._open: dict[tuple[Any, ...], None] = {}
+        self._nested = 0
         self._cuts = 0
+        self._has_folded = False
 
     def evaluate(self, file: ModuleFile, question: str) -> tuple[Found, Trail]:
         """What a question of a file can mean."""
@@ -69,7 +94,7 @@ class Resolver:
         self._cuts = 0
         if question.startswith("y:"):
             return self._symbol(question[2:])
-        return self._alternatives(file, question.split(" | "))
+        return self._run(lambda: self._alternatives(file, question.split(" | ")))
 
     def _symbol(self, symbol: str) -> tuple[Found, Trail]:
         """What a symbol of an indexer is: a definition of the repository, or just itself."""
@@ -98,12 +123,12 @@ class Resolver:
 
     def member(self, of: Class, name: str) -> tuple[Found, Trail]:
         """What a class has under a name, its bases included; nothing if that is not in the repository."""
-        found, trail = self._in_classes(of, name, 0)
+        found, trail = self._run(lambda: self._in_classes(of, name))
         return (found if found is not None else EMPTY), trail
 
     def called(self, function: Function) -> tuple[Found, Trail]:
         """What a call of a function gives."""
-        return self._called(function)
+        return self._run(lambda: self._called(function))
 
     def setter(self, function: Function) -> str | None:
         """The key of the function that writes the property `function`."""
@@ -115,6 +140,26 @@ class Resolver:
 
     # The search.
 
+    def _run(self, search: Callable[[], Result]) -> Result:
+        """What a search finds, however deep it leads.
+
+        The list has the searches that wait, each for the next one, with the number of keys that were open before it.
+        """
+        waiting: list[tuple[Callable[[], Result], int]] = [(search, 0)]
+        while True:
+            current, opened = waiting[-1]
+            while len(self._open) > opened:
+                self._open.popitem()
+            self._nested = 0
+            try:
+                result = current()
+            except _TooDeepError as deeper:
+                waiting.append((partial(self._solve, *deeper.args), len(self._open)))
+            else:
+                waiting.pop()
+                if not waiting:
+                    return (result[0], _unfolded(result[1])) if self._has_folded else result
+
     def _solve(self, key: tuple[Any, ...], search: Callable[..., Result], nothing: Any) -> Result:
         """`search(*key[1:])`, once; `nothing` where the search comes back to itself."""
         known = self._known.get(key)
@@ -123,13 +168,20 @@ class Resolver:
         if key in self._passing:
             self._cuts += 1
             return self._passing[key]
-        if key in self._open or len(self._open) > _MAX_DEPTH:
+        if key in self._open:
             self._cuts += 1
             return nothing, _NO_TRAIL
+        if self._nested == _NESTED:
+            raise _TooDeepError(key, search, nothing)
         cuts = self._cuts
-        self._open.add(key)
+        self._nested += 1
+        self._open[key] = None
         result = search(*key[1:])
-        self._open.discard(key)
+        del self._open[key]
+        self._nested -= 1
+        if len(result[1]) > _WIDE_TRAIL:
+            result = result[0], cast("Trail", frozenset((result[1],)))
+            self._has_folded = True
         (self._known if self._cuts == cuts else self._passing)[key] = result
         return result
 
@@ -159,8 +211,8 @@ class Resolver:
     def _step(self, found: Found, trail: Trail, step: str) -> Result:
         if step == "=":
             return {value: how | How.ASSIGNMENT | How.ALIAS for value, how in found.items()}, trail
-        result: Found = {}
-        for value, how in list(found.items())[:_MAX_VALUES]:
+        result: Found = {LIMIT: 0} if len(found) > _MAX_VALUES else {}
+        for value, how in islice(found.items(), _MAX_VALUES):
             held: Found = {value: 0}
             if isinstance(value, Function) and value.letter == "p":  # a property is what it gives
                 held, looked_at = self._called(value)
@@ -172,6 +224,8 @@ class Resolver:
         return result, trail
 
     def _apply(self, value: Value, step: str) -> tuple[Found, Trail]:
+        if value is LIMIT:
+            return {LIMIT: 0}, _NO_TRAIL
         if step.startswith("."):
             return self._attribute(value, step[1:])
         return _STEPS[step](self, value)
@@ -188,6 +242,8 @@ class Resolver:
             return {Class(file.file_id, rest): 0}, _NO_TRAIL
         if letter in _LETTERS:
             return {Function(file.file_id, rest, letter): 0}, _NO_TRAIL
+        if letter == "l":
+            return {LIMIT: 0}, _NO_TRAIL
         if letter == "b":
             return {External(f"{BUILTIN}.{rest}"): 0}, _NO_TRAIL
         name = _absolute(file, token)
@@ -276,7 +332,7 @@ class Resolver:
 
     def _starred(self, file: ModuleFile, name: str, start: int) -> tuple[Found | None, Trail]:
         """What the star imports of a file, from the one numbered `start`, bind under a name; the last one wins."""
-        trail = frozenset((file.module,))
+        trail = {file.module}
         for star in reversed(self.index.names(file).stars[start:]):
             modules, looked_at = self._alternatives(file, star.alternatives)
             trail |= looked_at
@@ -285,8 +341,9 @@ class Resolver:
                     starred, looked_at = self._starred_name(module.name, name)
                     trail |= looked_at
                     if starred:
-                        return {value: how | How.IMPORT | How.STAR for value, how in starred.items()}, trail
-        return None, trail
+                        found = {value: how | How.IMPORT | How.STAR for value, how in starred.items()}
+                        return found, frozenset(trail)
+        return None, frozenset(trail)
 
     def _starred_name(self, module: str, name: str) -> tuple[Found | None, Trail]:
         """What `from module import *` binds under a name."""
@@ -416,132 +473,130 @@ class Resolver:
     def _search_instance(self, of: Class, name: str) -> Result:
         if name == "__class__":
             return {of: 0}, _NO_TRAIL
-        classes, trail = self._mro(of)
-        member, looked_at = self._in_classes(of, name, 0)
+        order, trail = self._order(of)
+        member, looked_at = self._in_classes(of, name)
         trail |= looked_at
         if member and any(isinstance(value, Function) and value.letter == "p" for value in member):
             return member, trail
-        for each in classes:
-            names = self._class_names(each)
-            if isinstance(each, Class) and names and name in names.attributes:
-                found, looked_at = self._slot(self.index.files[each.file_id], names.attributes[name])
-                trail |= looked_at | {self.index.files[each.file_id].module}
-                result = {value: how | How.MRO for value, how in found.items()}
-                if not result or names.attributes[name].kind != "variable":  # not always assigned before it is read
-                    _merge(result, member or EMPTY)
-                return result, trail
+        holder = order.first("attribute", name)
+        if holder and holder.file and holder.names:
+            slot = holder.names.attributes[name]
+            found, looked_at = self._slot(holder.file, slot)
+            trail |= looked_at | {holder.file.module}
+            result = {value: how | How.MRO for value, how in found.items()}
+            if not result or slot.kind != "variable":  # not always assigned before it is read
+                _merge(result, member or EMPTY)
+            return result, trail
         if member is not None:
             return member, trail
-        return self._missing(of, classes, name, "__getattr__"), trail
+        return self._missing(of, order, name, "__getattr__"), trail
 
     def _search_class(self, of: Class, name: str) -> Result:
-        found, trail = self._in_classes(of, name, 0)
+        found, trail = self._in_classes(of, name)
         if found is not None:
             return {_unread(value): how for value, how in found.items()}, trail
-        classes, looked_at = self._mro(of)
+        order, looked_at = self._order(of)
         trail |= looked_at
-        meta, looked_at = self._metaclass(classes)
+        meta, looked_at = self._metaclass(order)
         trail |= looked_at
         if meta is not None:
-            found, looked_at = self._in_classes(meta, name, 0)
+            found, looked_at = self._in_classes(meta, name)
             trail |= looked_at
             if found is not None:
                 return found, trail
-        return self._missing(of, classes, name, None), trail
+        return self._missing(of, order, name), trail
 
-    def _metaclass(self, classes: Sequence[Value]) -> tuple[Class | None, Trail]:
-        """The metaclass that the first of these classes to name one names."""
-        for each in classes:
-            names = self._class_names(each) if isinstance(each, Class) else None
-            if names and names.metaclass and isinstance(each, Class):
-                found, trail = self._alternatives(self.index.files[each.file_id], names.metaclass.alternatives)
-                return next((value for value in found if isinstance(value, Class)), None), trail
-        return None, _NO_TRAIL
+    def _metaclass(self, order: Order) -> tuple[Class | None, Trail]:
+        """The metaclass that the first class of an order to name one names."""
+        holder = order.first("metaclass")
+        if holder is None or not (holder.file and holder.names and holder.names.metaclass):
+            return None, _NO_TRAIL
+        found, trail = self._alternatives(holder.file, holder.names.metaclass.alternatives)
+        return next((value for value in found if isinstance(value, Class)), None), trail
 
     def _search_super(self, of: Class, name: str) -> Result:
-        found, trail = self._in_classes(of, name, 1)
+        found, trail = self._in_classes(of, name, bases=True)
         if found is not None:
             return found, trail
-        classes, looked_at = self._mro(of)
-        return self._missing(of, classes[1:], name, "__getattr__"), trail | looked_at
+        order, looked_at = self._order(of)
+        return self._missing(of, order.rest, name, "__getattr__"), trail | looked_at
 
-    def _missing(self, of: Class, classes: Sequence[Value], name: str, fallback: str | None) -> Found:
+    def _missing(self, of: Class, order: Order | None, name: str, fallback: str | None = None) -> Found:
         """A member that no class of the repository has: it is a base's from elsewhere, or there is none."""
-        for each in classes:
-            if isinstance(each, External):
-                return {External(f"{each.name}.{name}"): How.MRO}
-            if isinstance(each, Unknown):
+        outside = order.first("outside") if order else None
+        if order and fallback:
+            gives_any = order.first("member", fallback)
+            if gives_any and gives_any is not outside and gives_any.length > (outside.length if outside else 0):
                 return EMPTY
-            names = self._class_names(each) if isinstance(each, Class) else None
-            if fallback and names and fallback in names.members:
-                return EMPTY
+        if outside:
+            if isinstance(outside.value, External):
+                return {External(f"{outside.value.name}.{name}"): How.MRO}
+            return {LIMIT: How.MRO} if outside.value is LIMIT else EMPTY
         if name in OBJECT_MEMBERS:
             return {External(f"{BUILTIN}.object.{name}"): How.MRO}
-        names = self._class_names(of)
+        names = self._file_names(of.file_id).classes.get(of.key)
         qualname = names.qualname if names else "?"
         return {Absent(f"{self.index.files[of.file_id].module}.{qualname}.{name}", is_member=True): How.MRO}
 
-    def _in_classes(self, of: Class, name: str, start: int) -> tuple[Found | None, Trail]:
-        """What the first class of a resolution order that has the name has under it, for each order there is."""
-        orders, trail = self._mros(of)
+    def _in_classes(self, of: Class, name: str, *, bases: bool = False) -> tuple[Found | None, Trail]:
+        """What the first class of each order that has the name has under it; with `bases`, the class itself aside."""
+        orders, trail = self._orders(of)
         found: Found | None = None
         for order in orders:
-            values, looked_at = self._in_order(of, order[start:], name)
-            trail |= looked_at
-            if values is not None:
-                found = dict(found or EMPTY)
-                _merge(found, values)
+            start = order.rest if bases else order
+            holder = start.first("member", name) if start else None
+            if holder is None:
+                continue
+            found = dict(found or EMPTY)
+            if holder.value is LIMIT:
+                _merge(found, {LIMIT: How.MRO})
+            elif holder.file and holder.names:
+                values, looked_at = self._slot(holder.file, holder.names.members[name])
+                _merge(found, {_bound(value, of): how | How.MRO for value, how in values.items()})
+                trail |= looked_at | {holder.file.module}
         return found, trail
-
-    def _in_order(self, of: Class, order: Sequence[Value], name: str) -> tuple[Found | None, Trail]:
-        trail = _NO_TRAIL
-        for each in order:
-            names = self._class_names(each)
-            slot = names.members.get(name) if names else None
-            if slot is not None and isinstance(each, Class):
-                file = self.index.files[each.file_id]
-                found, looked_at = self._slot(file, slot)
-                bound = {_bound(value, of): how | How.MRO for value, how in found.items()}
-                return bound, trail | looked_at | {file.module}
-        return None, trail
-
-    def _class_names(self, of: Value) -> ClassNames | None:
-        if not isinstance(of, Class):
-            return None
-        return self._file_names(of.file_id).classes.get(of.key)
 
     def _file_names(self, file_id: str) -> FileNames:
         return self.index.names(self.index.files[file_id])
 
-    def _mro(self, of: Class) -> tuple[list[Value], Trail]:
+    def _order(self, of: Class) -> tuple[Order, Trail]:
         """A class and its bases in the order attributes are looked for; the first, if there are alternatives."""
-        orders, trail = self._mros(of)
+        orders, trail = self._orders(of)
         return orders[0], trail
 
-    def _mros(self, of: Class) -> tuple[list[list[Value]], Trail]:
-        """The orders a class can have: more than one only if a base can be one of several classes."""
-        return self._solve(("mros", of), self._search_mros, [[of]])
+    def _orders(self, of: Class) -> tuple[list[Order], Trail]:
+        """The orders a class can have: more than one only if a base can be one of several classes.
 
-    def _search_mros(self, of: Class) -> Result:
-        names = self._class_names(of)
+        If there are too many, the last one has the class itself, and then a limit.
+        """
+        return self._solve(("orders", of), self._search_orders, [self._place(of)])
+
+    def _place(self, of: Class) -> Order:
+        file = self.index.files[of.file_id]
+        return Order(of, None, file, self.index.names(file).classes.get(of.key))
+
+    def _search_orders(self, of: Class) -> Result:
+        place = self._place(of)
         file = self.index.files[of.file_id]
         trail = frozenset((file.module,))
-        choices: list[list[list[Value]]] = []
-        for slot in names.bases if names else ():
+        cuts = self._cuts
+        choices: list[list[Order]] = []
+        for slot in place.names.bases if place.names else ():
             found, looked_at = self._alternatives(file, slot.alternatives)
             trail |= looked_at
-            orders: list[list[Value]] = []
+            orders: list[Order] = []
             for base in found:
                 if isinstance(base, Class) and base != of:
-                    inherited, looked_at = self._mros(base)
+                    inherited, looked_at = self._orders(base)
                     trail |= looked_at
-                    orders += inherited
-                elif isinstance(base, External):
-                    orders.append([base])
+                    orders += inherited if self._cuts == cuts else _those_of(without(of, each) for each in inherited)
+                elif isinstance(base, (External, Limit)):
+                    orders.append(Order(base))
             if of not in found or orders:
-                choices.append(orders[:_MAX_ORDERS] or [[Unknown()]])
-        combinations = islice(product(*choices), _MAX_ORDERS)
-        return [linearized(of, combination) for combination in combinations], trail
+                choices.append(orders[: _MAX_ORDERS + 1] or [Order(Unknown())])
+        combinations = list(islice(product(*choices), _MAX_ORDERS + 1))
+        orders = [linearized(place, combination) for combination in combinations[:_MAX_ORDERS]]
+        return (orders if len(combinations) <= _MAX_ORDERS else [*orders, place.before(Order(LIMIT))]), trail
 
     # Calls and what they give.
 
@@ -584,8 +639,8 @@ class Resolver:
         own = Class(file.file_id, root[2:])
         if receiver is None or receiver == own or not root.startswith("c:"):
             return self._term(file, term)
-        classes, trail = self._mro(receiver)
-        if own not in classes:
+        order, trail = self._order(receiver)
+        if order.first("class", own) is None:
             return self._term(file, term)
         found: Found = {receiver: How.MRO}
         for step in steps.split():
@@ -673,6 +728,25 @@ def _given(found: Found, how: int = 0) -> Found:
     return {
         value: (found_how | how) & ~How.ALIAS for value, found_how in found.items() if not isinstance(value, Variable)
     }
+
+
+def _unfolded(trail: Trail) -> Trail:
+    """A trail with the entries of those that were folded into it."""
+    entries: set[str] = set()
+    pending: list[Any] = [trail]
+    seen: set[int] = set()
+    while pending:
+        for entry in pending.pop():
+            if isinstance(entry, str):
+                entries.add(entry)
+            elif id(entry) not in seen:
+                seen.add(id(entry))
+                pending.append(entry)
+    return frozenset(entries)
+
+
+def _those_of(orders: Iterable[Order | None]) -> list[Order]:
+    return [order for order in orders if order is not None]
 
 
 def _bound(value: Value, receiver: Class) -> Value:

@@ -99,6 +99,11 @@ class Unknown:
     """A base class that nothing is known of: whatever is not found may come from there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Something that was not followed to its end, because a limit was hit: there may be more than what was found."""
+
+
 Value = (
     Module
     | Function
@@ -112,6 +117,7 @@ Value = (
     | Symbol
     | Absent
     | Unknown
+    | Limit
 )
 
 
@@ -130,3 +136,4 @@ class How:
 Found = dict[Value, int]
 Trail = frozenset[str]
 EMPTY: Found = {}
+LIMIT: Final = Limit()

@@ -28,4 +28,4 @@ SELECT
   a.call_count
 FROM asking_sites AS s
 JOIN answers AS a ON a.file_id = s.file_id AND a.ask_no = s.ask_no
-WHERE a.status <> 'unknown'
+WHERE a.status NOT IN ('unknown', 'limit')
