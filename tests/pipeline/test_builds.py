@@ -6,6 +6,7 @@ import shutil
 from datetime import UTC, datetime
 
 import pytest
+from bench.chains import SHAPES
 
 import codeanatomy as ca
 from codeanatomy.catalogue.tables import CPG_EDGES
@@ -62,6 +63,35 @@ def test_a_changed_tree_gives_the_rows_of_a_fresh_build(repo, tmp_path, spark):
         "deleted": 1,
         "renamed": 1,
     }
+
+
+def test_an_edit_of_the_user_keeps_what_lies_at_the_end_of_a_chain(tmp_path, spark):
+    chains = {f"{shape}/{path}": text for shape in ("values", "bases") for path, text in SHAPES[shape](60).items()}
+    chains = {path: text.replace("from ", f"from {path.partition('/')[0]}.") for path, text in chains.items()}
+    repo = write_repository(tmp_path / "repo", chains | SHAPES["imports"](100))
+    ca.build(ca.BuildRequest(repo), spark=spark)
+    for path in ("main.py", "values/main.py", "bases/main.py"):
+        (repo / path).write_text(f"# edited\n{(repo / path).read_text()}")
+    later = ca.build(ca.BuildRequest(repo), spark=spark)
+    fresh = ca.build(ca.BuildRequest(repo, state=str(tmp_path / "fresh")), spark=spark)
+    assert (later.mode, later.files["rebuilt"]) == ("incremental", 3)
+    graph = ("answers", "cpg_nodes", "cpg_edges")
+    assert {t: digests(later)[t] for t in graph} == {t: digests(fresh)[t] for t in graph}
+    assert ca.open(repo).callers("p.m100.x").places
+
+
+def test_questions_that_hit_a_limit_are_counted_in_every_build(repo, spark):
+    makers = "".join(f"def f{n}(): pass\n" for n in range(20))
+    choice = "def pick(n): return " + " or ".join(f"f{n}" for n in range(20)) + "\n"
+    (repo / "many.py").write_text(f"{makers}{choice}pick(1)()\n")
+    limited = ca.build(ca.BuildRequest(repo), spark=spark)
+    assert limited.limits == {"many.py": 1}
+    assert limited.as_json()["limits"] == {"questions": 1, "files": 1}
+    (repo / "empty.py").write_text("x = 1\n")
+    assert ca.build(ca.BuildRequest(repo), spark=spark).limits == {"many.py": 1}
+    assert ca.build(ca.BuildRequest(repo, full=True), spark=spark).limits == {"many.py": 1}
+    (repo / "many.py").write_text("def pick(n): return len\npick(1)()\n")
+    assert ca.build(ca.BuildRequest(repo), spark=spark).limits == {}
 
 
 def test_a_content_is_parsed_once_whatever_its_path(repo, spark):
