@@ -131,6 +131,16 @@ def test_a_build_with_an_index_is_a_no_op_again_and_verifies(typed, spark):
     assert not list(Path("/dev/shm").glob(f"codeanatomy-*-{name}"))
 
 
+def test_an_update_of_files_that_the_indexer_leaves_out(typed, tmp_path, spark):
+    root = shutil.copytree(typed[0], tmp_path / "typed")
+    with (root / "latin.py").open("ab") as file:
+        file.write(b"other = '\xe8'\n")
+    result = ca.build(ca.BuildRequest(root, index="pyrefly"), spark=spark)
+    assert (result.mode, result.files["rebuilt"]) == ("incremental", 1)
+    assert [(problem.path, problem.reason) for problem in result.problems] == [("latin.py", "not_indexed")]
+    assert verify(ca.BuildRequest(root), spark=spark).equal
+
+
 def test_with_an_index_symbol_closure_is_hybrid_and_the_build_says_so(typed, capsys):
     root, _ = typed
     request = ca.BuildRequest(root, index="pyrefly", strategy="symbol_closure")
