@@ -58,8 +58,9 @@ class PyreflyProvider:
         names = scratch / "modules.json"
         named = {str(mirror.links[m.path]): m.module_fqn for m in modules if m.path in mirror.links}
         names.write_text(json.dumps(named), encoding="utf-8")
+        yield from mirror.failures(asked)
         about = [
-            Asked(path, mirror.links[path], size) for path, size in readable.items() if asked is None or path in asked
+            Asked(path, link, readable[path]) for path, link in mirror.links.items() if asked is None or path in asked
         ]
         for result in run_pyrefly(self.pyrefly, about, mirror.trees, scratch, cancelled):
             yield PyreflyShard(result, names) if isinstance(result, Ran) else result

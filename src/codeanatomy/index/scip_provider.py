@@ -113,6 +113,7 @@ class ScipPythonProvider:
         readable = {file.path: file.size for file in files}
         mirror = Mirror(root, scratch / "mirror")
         mirror.add(module for module in modules if module.path in readable)
+        yield from mirror.failures(asked)
         if not mirror.trees:
             return
         tree, *others = mirror.trees
