@@ -6,9 +6,11 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkValueError
+from pyspark.sql import DataFrame, SparkSession
 
 from codeanatomy.engine.session import open_engine
 from codeanatomy.engine.settings import EngineSettings
@@ -25,6 +27,21 @@ def no_index() -> Iterator[None]:
     """Builds without an index, unless they ask for one: indexing a tree takes longer than most tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inputs, "DEFAULT_INDEX", "none")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def frames_as_over_connect() -> Iterator[None]:
+    """Refuse what Spark Connect refuses, which a session of our own would take: no rows, and no schema either."""
+    create = SparkSession.createDataFrame
+
+    def create_or_refuse(session: SparkSession, data: Any, schema: Any = None, *more: Any, **options: Any) -> DataFrame:
+        if schema is None and len(data) == 0:
+            raise PySparkValueError(errorClass="CANNOT_INFER_EMPTY_SCHEMA", messageParameters={})
+        return create(session, data, schema, *more, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SparkSession, "createDataFrame", create_or_refuse)
         yield
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 SHOP: Mapping[str, str] = {
@@ -90,3 +93,20 @@ def write_repository(root: Path, files: Mapping[str, str | bytes] = SHOP) -> Pat
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(source.encode() if isinstance(source, str) else source)
     return root
+
+
+@contextmanager
+def deep_file(root: Path, depth: int) -> Iterator[str]:
+    """A file so many folders below `root`, by its path; gone afterwards, because not every tool can remove it."""
+    folder = os.open(root, os.O_RDONLY)
+    for _ in range(depth):  # step by step, because the whole path may be too long to be given
+        os.mkdir("d", dir_fd=folder)
+        below = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(os.open("m.py", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
+    os.close(folder)
+    try:
+        yield "d/" * depth + "m.py"
+    finally:
+        subprocess.run(["rm", "-rf", "d"], cwd=root, check=True)

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from codeanatomy.catalogue.columns import table_of
 from codeanatomy.catalogue.tables import (
     DOCUMENT_VIEWS,
     DOCUMENTS,
@@ -52,7 +53,7 @@ def small_graphs(
         connection.register("facts", facts)
         connection.register("contents", facts)
         connection.register(SCAN_FILES.name, files.select(list(SCAN_FILES.names())))
-        connection.register(SCAN_REPO.name, pa.table([[""]], schema=SCAN_REPO.schema()))
+        connection.register(SCAN_REPO.name, SCAN_REPO.table([("",)]))
         connection.register("answers", pa.Table.from_batches(answers))
         connection.register(DOCUMENTS.name, documents)
         connection.register(SCIP_DOCUMENTS.name, documents.select(list(SCIP_DOCUMENTS.names())))
@@ -79,7 +80,7 @@ def _scan(programs: Programs) -> tuple[pa.Table, dict[str, str]]:
                 (file_id, module.path, _content_id(text), len(text), "ok", None, module.module_fqn, *flags, name)
             )
     schema = SCAN_FILES.schema().append(pa.field("repo", pa.string()))
-    return pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema), program_of
+    return table_of(schema, rows), program_of
 
 
 def _documents(files: pa.Table, facts: pa.Table, sources: Mapping[str, bytes]) -> pa.Table:

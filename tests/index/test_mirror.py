@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from codeanatomy.index.mirror import Mirror
+from codeanatomy.index.mirror import DEEPEST, Mirror
 from codeanatomy.repo.modules import module_names
 from tests.repositories import write_repository
 
@@ -170,3 +170,25 @@ def test_a_file_where_another_needs_a_directory_does_not_get_in_its_way(tmp_path
     mirror = mirrored(tmp_path, *paths)
     assert sorted(place.partition("/")[0] for place in layout(mirror).values()) == ["0", "1"]
     assert [mirror.links[path].read_text() for path in paths] == [f"# {path}\n" for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("d/" * 1000 + "m.py", "it is more than 100 folders deep"),
+        ("d/" * (DEEPEST + 1) + "m.py", "it is more than 100 folders deep"),
+        (("d" * 200 + "/") * 11 + "m.py", "its path is longer than 2048 bytes"),
+        ("." + "d" * 251 + ".py", "File name too long"),  # hidden, so its link has a longer name
+    ],
+)
+def test_what_does_not_fit_is_told_and_the_rest_is_mirrored(tmp_path, path, reason):
+    """The file need not be there: nothing is read."""
+    mirror = Mirror(tmp_path / "repository", tmp_path / "mirror")
+    mirror.add(module_names(["a.py", path, "d/m.py"]))
+    assert layout(mirror) == {"a.py": "0/a.py", "d/m.py": "0/d/m.py"}
+    assert mirror.left_out == {path: reason}
+
+
+def test_a_file_may_be_deep(tmp_path):
+    path = "d/" * DEEPEST + "m.py"
+    assert layout(mirrored(tmp_path, path)) == {path: f"0/{path}"}

@@ -15,6 +15,7 @@ from codeanatomy.pipeline.inputs import gather
 from codeanatomy.pipeline.run import strategy_of
 from codeanatomy.pipeline.verify import verify
 from codeanatomy.store.location import locate_state
+from tests.repositories import deep_file
 
 FIXTURES = Path(__file__).parent.parent / "index" / "fixtures"
 
@@ -129,6 +130,20 @@ def test_a_build_with_an_index_is_a_no_op_again_and_verifies(typed, spark):
     assert found.tables["documents"].rows == 3
     name = hashlib.sha256(ca.open(root).state.location.uri.encode()).hexdigest()[:16]
     assert not list(Path("/dev/shm").glob(f"codeanatomy-*-{name}"))
+
+
+def test_an_update_of_files_that_the_indexer_leaves_out(typed, tmp_path, spark):
+    root = shutil.copytree(typed[0], tmp_path / "typed")
+    with (root / "latin.py").open("ab") as file:
+        file.write(b"other = '\xe8'\n")
+    with deep_file(root, 1000) as deep:
+        result = ca.build(ca.BuildRequest(root, index="pyrefly"), spark=spark)
+        assert (result.mode, result.files["rebuilt"]) == ("incremental", 2)
+        assert {problem.path: (problem.reason, problem.detail) for problem in result.problems} == {
+            "latin.py": ("not_indexed", "pyrefly reads UTF-8 only"),
+            deep: ("not_indexed", "it is more than 100 folders deep"),
+        }
+        assert verify(ca.BuildRequest(root), spark=spark).equal
 
 
 def test_with_an_index_symbol_closure_is_hybrid_and_the_build_says_so(typed, capsys):

@@ -2,20 +2,43 @@
 
 import shutil
 import subprocess
+from functools import reduce
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from codeanatomy.repo.ignore import parse_rules
+from codeanatomy.repo.ignore import RulesAt, parse_rules
 from codeanatomy.repo.scan import ScanOptions, scan
 from codeanatomy.repo.snapshot import StatCache
 
-NAMES = ("a", "b", "ab", "ba", "a.py", "ab.py", "a b", "é", "[a]", "!a", "#a", "a\\b", "a ", "b-")
+NAMES = ("a", "b", "ab", "ba", "a.py", "ab.py", "a b", "é", "[a]", "!a", "#a", "a\\b", "a ", "b-", "a\nb")
 IGNORE_FILES = (".gitignore", "a/.gitignore", "a/d/.gitignore", "b/.gitignore", ".git/info/exclude")
 
 TOKENS = (
-    *("a", "b", "d", "ab", ".py", "*.py", "*", "**", "***", "**/", "/**", "?", "/", "!", "\\", " ", "#", "-", "é"),
+    *(
+        "a",
+        "b",
+        "d",
+        "ab",
+        ".py",
+        "*.py",
+        "*",
+        "**",
+        "***",
+        "**/",
+        "/**",
+        "?",
+        "/",
+        "!",
+        "\\",
+        " ",
+        "#",
+        "-",
+        "é",
+        "\0",
+    ),
+    *("**/**/", "/**/", "a/d", "d/a/", "**\\/", "\\/", "*a*", "*?", "?*", "a?b", "**a", "*/*/"),
     *(
         "[ab]",
         "[!a]",
@@ -30,10 +53,14 @@ TOKENS = (
         "[[:",
         "[b-a]",
         "[\\]]",
+        "[[:space:]]",
+        "[!-~]",
+        "[^[:alpha:]]",
     ),
 )
 line = st.lists(st.sampled_from(TOKENS), min_size=1, max_size=6).map("".join)
 rules = st.lists(line, max_size=4).map("\n".join)
+many_rules = st.lists(line, min_size=20, max_size=200).map("\n".join)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +82,12 @@ def work_tree(tmp_path_factory):
     return root
 
 
+def decide(rules, path):
+    """What rules say of a file, after a walk to its directory."""
+    *folders, name = path.split(b"/")
+    return reduce(RulesAt.below, folders, rules.start()).decide(name, is_directory=False)
+
+
 def all_files(root):
     paths = (path.relative_to(root) for path in root.rglob("*") if path.is_file() and path.name != ".gitignore")
     return {str(path) for path in paths if path.parts[0] != ".git"}
@@ -73,7 +106,7 @@ def ignored_by_git(root, paths):
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.fixed_dictionaries(dict.fromkeys(IGNORE_FILES, rules)))
+@given(st.fixed_dictionaries(dict.fromkeys(IGNORE_FILES, rules) | {".gitignore": rules | many_rules}))
 @example({".gitignore": "*\n!*/\n!*.py"})
 @example({".gitignore": "*.py\nd/**", "a/.gitignore": "!d"})
 @example({".gitignore": "a/*\n!a/d", "a/d/.gitignore": "a"})
@@ -81,6 +114,9 @@ def ignored_by_git(root, paths):
 @example({".gitignore": "b/a**\nab**"})
 @example({".gitignore": "a**/b\n/**/d/**/b"})
 @example({".gitignore": "a/**\\/a"})
+@example({".gitignore": "**/**/a/**/**/d/*b*"})
+@example({".gitignore": "ab\0c\n!b\0\n*\0"})
+@example({".gitignore": "a[[:space:]]b\na[!/]b"})
 @example({".gitignore": "\ufeffb\r\na \\ \r\na\\ "})
 @example({".git/info/exclude": "b\nd", ".gitignore": "!d/\n!b", "a/d/.gitignore": "b"})
 def test_scan_keeps_what_git_does_not_ignore(work_tree, ignore_files):
@@ -105,8 +141,21 @@ def test_a_linked_ignore_file_is_not_followed(tmp_path):
         ("/" + "**/a/" * 30 + "b", "a/" * 120),
         ("/" + "**/*a*a/" * 20 + "b", "aaaaaaaaaa/" * 90),
         (" " * 200_000, "a"),
+        ("\n".join(f"/**/a{n}?*/[!a]**" for n in range(50_000)), "/".join(["a1a2a3"] * 500)),
+        ("\n".join(f"a/a/a/f{n}.py" for n in range(50_000)), "/".join(["a"] * 2000)),
+        ("?" * 1_000_000, "a" * 250),
     ],
 )
 def test_a_hostile_pattern_costs_little(pattern, path):
-    """Each of these takes a backtracking matcher longer than the universe has."""
-    assert parse_rules(pattern.encode(), "test").decide(path.encode(), is_directory=False) is None
+    """Trying pattern by pattern takes minutes for some of these; trying again where a star may end, forever."""
+    assert decide(parse_rules(pattern.encode(), "test"), path.encode()) is None
+
+
+def test_fifty_thousand_rules_cost_little():
+    """Trying rule by rule takes a second for each name, and there are two thousand."""
+    patterns = [f"*a{n % 97}*b{n % 89}*c{n}*" for n in range(50_000)]
+    rules = parse_rules("\n".join([*patterns, "!*c7*c7*"]).encode(), "test").start()
+    for n in range(0, 50_000, 25):
+        rule = rules.decide(b"-a%d-b%d-c%d-" % (n % 97, n % 89, n), is_directory=False)
+        assert rule is not None
+        assert rule.text == f"*a{n % 97}*b{n % 89}*c{n}*"

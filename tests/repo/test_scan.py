@@ -11,8 +11,9 @@ import pytest
 
 from codeanatomy.errors import InputError
 from codeanatomy.repo import reading
-from codeanatomy.repo.scan import ScanOptions, read_contents, scan
+from codeanatomy.repo.scan import IGNORE_BYTES, ScanOptions, read_contents, scan
 from codeanatomy.repo.snapshot import Skipped, StatCache, file_id
+from tests.repositories import deep_file
 
 LATER_NS = 60_000_000_000
 
@@ -121,6 +122,25 @@ def test_an_ignore_file_that_cannot_be_read_is_reported(tmp_path):
     (tmp_path / ".gitignore").write_bytes(b"a.py\n" * 300_000)
     assert paths(tmp_path) == ["a.py"]
     assert skipped(tmp_path) == {".gitignore": "unreadable"}
+
+
+def test_ignore_files_that_are_too_long_together_are_reported(tmp_path):
+    write(tmp_path, "p/a.py", "p/q/a.py", "r/a.py")
+    long = b"#" * (IGNORE_BYTES // 2)
+    for folder, pattern in (("p", b"b.py"), ("p/q", b"a.py"), ("r", b"a.py")):
+        (tmp_path / folder / ".gitignore").write_bytes(long + b"\n" + pattern)
+    assert paths(tmp_path) == ["p/a.py", "p/q/a.py"]
+    assert skipped(tmp_path) == {"p/q/.gitignore": "unreadable", "r/a.py": "ignored"}
+
+
+def test_a_file_may_be_as_deep_as_its_path_can_be_long(tmp_path):
+    with deep_file(tmp_path, 1000) as path:
+        assert paths(tmp_path) == [path]
+        ((_, content),) = read_contents(tmp_path, scan(tmp_path, ScanOptions(), StatCache()).files)
+        assert content == b""
+    with deep_file(tmp_path, 3000):
+        assert paths(tmp_path) == []
+        assert set(skipped(tmp_path).values()) == {"unreadable"}
 
 
 def test_links_are_never_followed(tmp_path):

@@ -8,7 +8,9 @@ Glossary
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -38,6 +40,10 @@ class Dataset:
         """The Arrow schema of a row."""
         return pa.schema(pa.field(c.name, c.type, nullable=not c.required) for c in self.columns)
 
+    def table(self, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+        """Rows as an Arrow table."""
+        return table_of(self.schema(), rows)
+
     def names(self) -> tuple[str, ...]:
         """Column names, in order."""
         return tuple(c.name for c in self.columns)
@@ -48,6 +54,13 @@ class Dataset:
             if candidate.name == name:
                 return candidate
         raise KeyError(f"{self.name} has no column {name}")
+
+
+def table_of(schema: pa.Schema, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    """Rows as an Arrow table of this schema, which holds where there are no rows or no values to tell a type from."""
+    listed = list(rows)
+    columns = zip(*listed, strict=True) if listed else ((),) * len(schema)
+    return pa.table([list(column) for column in columns], schema=schema)
 
 
 def text(name: str, doc: str, *, required: bool = False) -> Column:

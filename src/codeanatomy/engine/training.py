@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from codeanatomy.engine.archive import archive_path, failure_mark, is_usable, publish_archive
+from codeanatomy.engine.frames import frame_of
 from codeanatomy.engine.java import require_java
 from codeanatomy.engine.places import cache_directory, scratch_directory
 from codeanatomy.engine.profiles import MEMORY_TIGHT
@@ -88,7 +89,7 @@ def _run_queries(spark: SparkSession, directory: Path) -> None:
     stored = spark.read.option("basePath", str(directory)).schema(rows.schema).parquet(str(directory))
     stored.createOrReplaceTempView("left_side")
     table = pa.table({"path": [f"p{n}" for n in range(100)], "value": list(range(100))})
-    spark.createDataFrame(table).localCheckpoint().createOrReplaceTempView("right_side")
+    frame_of(spark, table).localCheckpoint().createOrReplaceTempView("right_side")
     spark.sql(QUERY).cache().toArrow()
     spark.sql(QUERY).collect()
 

@@ -2,21 +2,32 @@
 
 Nothing is copied. What is not in the snapshot is not there: no configuration, no ignored directory, no link that leads
 out of the tree. Source roots are folded into one, so that the indexer gives a file the module name we give it.
+
+A file that is too deep, or whose path is too long, is left out. How much is too much depends on the file alone, as far
+as it can: a mirror's own path is longer than that of the repository, or shorter, and should make no difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
+from codeanatomy.index.provider import Failed
 from codeanatomy.repo.modules import ModuleName
+
+DEEPEST: Final = 100
+"""Folders that may be above a file: neither indexers nor what removes a tree is made for a thousand."""
+
+LONGEST: Final = 2048
+"""Bytes of a path; of the 4096 that Linux allows, the rest is for where the mirror is."""
 
 _SUFFIX = {".pyw": ".py"}
 """Indexers know modules by their suffix, and pass over what is hidden: such names are linked under another."""
 
 
 class Mirror:
-    """Links to files, in as many trees as there are files that claim the same place."""
+    """Links to files, in as many trees as there are files that claim the same place; why others are `left_out`."""
 
     def __init__(self, repository: Path, place: Path) -> None:
         self._repository = repository
@@ -25,21 +36,32 @@ class Mirror:
         self._folders: set[tuple[int, Path]] = set()
         self.trees: list[Path] = []
         self.links: dict[str, Path] = {}
+        self.left_out: dict[str, str] = {}
 
     def add(self, modules: Iterable[ModuleName]) -> None:
         """Link the files of `modules`; of files that claim one place, the first comes into the first tree."""
         for module in sorted(modules, key=lambda module: module.path):
             inside = _place_in_tree(module)
+            if reason := _misfit(inside):
+                self.left_out[module.path] = reason
+                continue
             number = next(number for number in range(len(self._files) + 1) if self._is_free(number, inside))
-            tree = self._place / str(number)
+            link = self._place / str(number) / inside
+            try:
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(self._repository / module.path)
+            except OSError as error:
+                self.left_out[module.path] = error.strerror or type(error).__name__
+                continue
             if number == len(self.trees):
-                self.trees.append(tree)
-            link = tree / inside
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(self._repository / module.path)
+                self.trees.append(self._place / str(number))
             self._files.add((number, inside))
             self._folders.update((number, above) for above in inside.parents)
             self.links[module.path] = link
+
+    def failures(self, asked: Collection[str] | None) -> Iterator[Failed]:
+        """The files that are left out, of all or of those that are asked about."""
+        return (Failed(path, why) for path, why in self.left_out.items() if asked is None or path in asked)
 
     def _is_free(self, number: int, place: Path) -> bool:
         """Whether nothing is at a place of a tree, and no file where a directory above it has to be."""
@@ -56,3 +78,12 @@ def _place_in_tree(module: ModuleName) -> Path:
         relative = Path(package, *relative.parts[1:])
     shown = Path(*(f"_{part}" if part.startswith(".") else part for part in relative.parts))
     return shown.with_suffix(_SUFFIX.get(shown.suffix, shown.suffix))
+
+
+def _misfit(place: Path) -> str | None:
+    """Why a place cannot be in a tree, if it cannot."""
+    if len(place.parts) - 1 > DEEPEST:
+        return f"it is more than {DEEPEST} folders deep"
+    if len(bytes(place)) > LONGEST:
+        return f"its path is longer than {LONGEST} bytes"
+    return None

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event
+from typing import Final
 
 import pyarrow as pa
 
+from codeanatomy.catalogue.columns import table_of
 from codeanatomy.index.documents import Symbol, as_batch, finished_or_failed, sites_in
 from codeanatomy.index.mirror import Mirror
 from codeanatomy.index.provider import Reader, Results
@@ -18,6 +20,8 @@ from codeanatomy.index.pyrefly import Asked, Pyrefly, Ran, run_pyrefly
 from codeanatomy.index.report import Report
 from codeanatomy.repo.modules import ModuleName
 from codeanatomy.repo.snapshot import ScannedFile
+
+_LINKS: Final = pa.schema([("path", pa.string()), ("link", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,9 @@ class PyreflyProvider:
         names = scratch / "modules.json"
         named = {str(mirror.links[m.path]): m.module_fqn for m in modules if m.path in mirror.links}
         names.write_text(json.dumps(named), encoding="utf-8")
+        yield from mirror.failures(asked)
         about = [
-            Asked(path, mirror.links[path], size) for path, size in readable.items() if asked is None or path in asked
+            Asked(path, link, readable[path]) for path, link in mirror.links.items() if asked is None or path in asked
         ]
         for result in run_pyrefly(self.pyrefly, about, mirror.trees, scratch, cancelled):
             yield PyreflyShard(result, names) if isinstance(result, Ran) else result
@@ -84,7 +89,7 @@ class PyreflyShard:
 
     def rows(self) -> pa.Table:
         """The link each file goes by in the report."""
-        return pa.table({"path": self.paths, "link": [str(file.link) for file in self.ran.files]})
+        return table_of(_LINKS, ((file.path, str(file.link)) for file in self.ran.files))
 
     def reader(self) -> Reader:
         """Reads the report's JSON."""

@@ -15,6 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from codeanatomy.catalogue.columns import table_of
 from codeanatomy.errors import InputError
 from codeanatomy.index.documents import Symbol, as_batch, finished_or_failed, sites_in
 from codeanatomy.index.mirror import Mirror
@@ -29,6 +30,7 @@ SHARD_BYTES: Final = 64 << 20
 """Bytes of documents and sources that the driver holds at a time."""
 
 NAME: Final = "scip"
+_BYTES: Final = pa.schema([("path", pa.string()), ("document", pa.binary()), ("source", pa.binary())])
 _SECONDS: Final = 600.0
 _SECONDS_PER_MEGABYTE: Final = 120.0
 
@@ -111,6 +113,7 @@ class ScipPythonProvider:
         readable = {file.path: file.size for file in files}
         mirror = Mirror(root, scratch / "mirror")
         mirror.add(module for module in modules if module.path in readable)
+        yield from mirror.failures(asked)
         if not mirror.trees:
             return
         tree, *others = mirror.trees
@@ -150,15 +153,12 @@ class ScipShard:
 
     def rows(self) -> pa.Table:
         """The bytes of each document and of each file."""
-        return pa.table(
-            {
-                "path": pa.array(self.paths, pa.string()),
-                "document": pa.array(
-                    [b"".join(self.index.read(self.index.documents[name])) for name in self.names.values()],
-                    pa.binary(),
-                ),
-                "source": pa.array([(self.root / path).read_bytes() for path in self.names], pa.binary()),
-            }
+        return table_of(
+            _BYTES,
+            (
+                (path, b"".join(self.index.read(self.index.documents[name])), (self.root / path).read_bytes())
+                for path, name in self.names.items()
+            ),
         )
 
     def reader(self) -> Reader:

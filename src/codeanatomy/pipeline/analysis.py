@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codeanatomy.catalogue.tables import ANSWERS, REPO_FILES
+from codeanatomy.catalogue.columns import table_of
+from codeanatomy.catalogue.tables import ANSWERS, REPO_FILES, SCAN_FILES
 from codeanatomy.impact.exports import EXPORT_DATASETS, ChangedExport, changed_exports
 from codeanatomy.impact.reasons import (
     ROLE_DATASETS,
@@ -324,13 +325,11 @@ def exports_that_changed(changes: SnapshotChanges, facts: KnownFacts) -> Iterabl
 
 def module_table(files: Snapshot) -> pa.Table:
     """A snapshot in the form an index is built from."""
-    return pa.table(
-        {
-            "file_id": [file.file_id for file in files.values()],
-            "path": list(files),
-            "content_id": pa.array([file.content_id for file in files.values()], pa.string()),
-            "module_fqn": [file.module.module_fqn for file in files.values()],
-            "is_init": [file.module.is_init for file in files.values()],
-            "is_stub": [file.module.is_stub for file in files.values()],
-        }
+    columns = ("file_id", "path", "content_id", "module_fqn", "is_init", "is_stub")
+    return table_of(
+        pa.schema([SCAN_FILES.schema().field(name) for name in columns]),
+        (
+            (file.file_id, path, file.content_id, file.module.module_fqn, file.module.is_init, file.module.is_stub)
+            for path, file in files.items()
+        ),
     )

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
 
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS
+from codeanatomy.engine.frames import frame_of
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.datasets import read_documents_of, read_facts
 from codeanatomy.pipeline.facts import KnownFacts, of_files
@@ -58,7 +59,7 @@ def answer_questions(
     if asked is not None:
         files = _those(files, asked)
     tasks = -(-files.num_rows // FILES_PER_TASK) or 1
-    owners = F.broadcast(spark.createDataFrame(files.select(["content_id", "file_id", "path"])))
+    owners = F.broadcast(frame_of(spark, files.select(["content_id", "file_id", "path"])))
     asks = read_facts(spark, state, facts_version, "content_id", "asks").join(owners, "content_id")
     if documents_version is None:
         asks = asks.withColumn("symbol_asks", F.lit(None).cast(spark_schema(DOCUMENTS)["symbol_asks"].dataType))

@@ -23,12 +23,13 @@ from codeanatomy.catalogue.tables import (
     SCAN_REPO,
     SCIP_DOCUMENTS,
 )
+from codeanatomy.engine.frames import frame_of
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.facts import KnownFacts, of_files
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.repo.modules import module_names
 from codeanatomy.rules.compiler import CompiledRule, unmade
-from codeanatomy.rules.evaluator import offer, spark_schema
+from codeanatomy.rules.evaluator import offer
 from codeanatomy.store.shared import keep_collected
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow, read_table
@@ -56,7 +57,7 @@ def offer_inputs(
     facts_version: int,
 ) -> None:
     """Let `rules` read the snapshot (as `scan_table` has it) and the facts under their dataset names."""
-    files = spark.createDataFrame(snapshot)
+    files = frame_of(spark, snapshot)
     offer(SCAN_FILES.name, files)
     offer(SCAN_REPO.name, repository(spark, inputs))
     owner = [column.name for column in FACT_OWNER]
@@ -105,8 +106,7 @@ def _unnested(rows: pa.Table, dataset: Dataset) -> pa.Table:
 
 def few(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """Few rows as a frame of one partition: what is joined and grouped in one place is never shuffled."""
-    whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()  # Spark wants at least one chunk
-    return spark.createDataFrame(whole).coalesce(1)
+    return frame_of(spark, rows.combine_chunks()).coalesce(1)
 
 
 def collected(spark: SparkSession, rows: pa.Table, name: str, state: State) -> DataFrame:
@@ -121,7 +121,7 @@ def collected(spark: SparkSession, rows: pa.Table, name: str, state: State) -> D
 
 def repository(spark: SparkSession, inputs: BuildInputs) -> DataFrame:
     """The repository itself, as a row."""
-    return few(spark, pa.table([[inputs.repo_id]], schema=SCAN_REPO.schema()))
+    return few(spark, SCAN_REPO.table([(inputs.repo_id,)]))
 
 
 def offer_documents(
@@ -159,7 +159,7 @@ def offer_few_documents(
 def _offer_nothing(spark: SparkSession, rules: Sequence[CompiledRule]) -> None:
     """What is made from documents has no rows where there are none."""
     for view in unmade(rules):
-        offer(view.name, spark.createDataFrame([], spark_schema(view)))
+        offer(view.name, frame_of(spark, view.table([])))
 
 
 def _read_by(rules: Sequence[CompiledRule], datasets: Sequence[Dataset]) -> list[Dataset]:
@@ -179,7 +179,7 @@ def scan_table(inputs: BuildInputs) -> pa.Table:
     """The snapshot's files with their module names."""
     files = inputs.snapshot.files
     names = module_names([file.path for file in files], inputs.roots)
-    rows = [
+    rows = (
         (
             file.file_id,
             file.path,
@@ -193,6 +193,5 @@ def scan_table(inputs: BuildInputs) -> pa.Table:
             module.root,
         )
         for file, module in zip(files, names, strict=True)
-    ]
-    columns = zip(*rows, strict=True) if rows else ((),) * len(SCAN_FILES.columns)
-    return pa.table([list(column) for column in columns], schema=SCAN_FILES.schema())
+    )
+    return SCAN_FILES.table(rows)

@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from codeanatomy.catalogue.columns import table_of
 from codeanatomy.catalogue.tables import FACTS
+from codeanatomy.engine.frames import frame_of
 from codeanatomy.engine.progress import stage_progress
 from codeanatomy.extract import EXTRACTOR_VERSION, extract_batch
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
@@ -57,12 +59,12 @@ def extract_new_contents(
         tasks = min(wave.num_rows, -(-wave.nbytes // TASK_BYTES))
         report = partial(_report, listener, done, wave.num_rows, total)
         with stage_progress(spark, tasks, report):
-            contents = spark.createDataFrame(wave).repartitionByRange(tasks, "content_id")
+            contents = frame_of(spark, wave).repartitionByRange(tasks, "content_id")
             pin = append_rows(contents, FACTS, state, base=pin, identity=IDENTITY, make=_extract).pin
         done += wave.num_rows
     stage.rows = done
     if pin is None:  # a repository without a single readable file still has its tables
-        nothing = spark.createDataFrame(_SOURCES.empty_table())
+        nothing = frame_of(spark, table_of(_SOURCES, []))
         pin = append_rows(nothing, FACTS, state, base=None, identity=IDENTITY, make=_extract).pin
     return pin
 
@@ -80,20 +82,18 @@ def _contents_with_facts(state: State, pin: TablePin) -> set[str]:
 
 def _source_waves(root: Path, files: Sequence[ScannedFile]) -> Iterator[pa.Table]:
     """The bytes of each distinct content, in tables of bounded size."""
-    ids: list[str] = []
-    sources: list[bytes] = []
+    wave: list[tuple[str, bytes]] = []
     held = 0
     for file, source in read_contents(root, files):
         if source is None or file.content_id is None:
             raise TreeChangedError(file.path)
-        ids.append(file.content_id)
-        sources.append(source)
+        wave.append((file.content_id, source))
         held += len(source)
         if held >= WAVE_BYTES:
-            yield pa.table([ids, sources], schema=_SOURCES)
-            ids, sources, held = [], [], 0
-    if ids:
-        yield pa.table([ids, sources], schema=_SOURCES)
+            yield table_of(_SOURCES, wave)
+            wave, held = [], 0
+    if wave:
+        yield table_of(_SOURCES, wave)
 
 
 def _extract(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -150,6 +150,7 @@ def read_documents(
     """The documents of all shards, and a row for each file that has none. What is in a report that goes is kept."""
     from pyspark import StorageLevel  # noqa: PLC0415
 
+    from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
     from codeanatomy.rules.evaluator import spark_schema  # noqa: PLC0415
 
     frames = []
@@ -157,8 +158,7 @@ def read_documents(
         rows = _with_sites(spark, state, files, facts_version, shard)
         read = rows.mapInArrow(shard.reader(), spark_schema(DOCUMENTS))
         frames.append(read if shard.is_last else read.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY))
-    others = pa.Table.from_batches([_others(files, started)])
-    frames.append(spark.createDataFrame(others, spark_schema(DOCUMENTS)))
+    frames.append(frame_of(spark, pa.Table.from_batches([_others(files, started)])))
     return reduce(lambda one, other: one.unionByName(other), frames)
 
 
@@ -204,6 +204,7 @@ def _with_sites(spark: SparkSession, state: State, files: pa.Table, facts_versio
     """The files of a shard with what the reader needs: what the shard says of each, and their sites."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
+    from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
     from codeanatomy.pipeline.datasets import read_facts  # noqa: PLC0415
 
     asked = shard.rows()
@@ -217,4 +218,4 @@ def _with_sites(spark: SparkSession, state: State, files: pa.Table, facts_versio
     decoded = facts.where(F.col("line_starts").isNotNull())
     sites = decoded.select("content_id", "line_starts", *fields)
     tasks = -(-known.num_rows // FILES_PER_TASK) or 1
-    return spark.createDataFrame(known).join(sites, "content_id").repartition(tasks, "path")
+    return frame_of(spark, known).join(sites, "content_id").repartition(tasks, "path")

@@ -237,7 +237,7 @@ def _bundle_rows(outcome: Outcome) -> dict[str, pa.Table]:
             (ids[each.path], each.path, each.looked_at, each.caused_by, each.impacted) for each in impact.reconsidered
         ],
     }
-    return {dataset.name: _table(dataset, rows) for dataset, rows in datasets.items()}
+    return {dataset.name: dataset.table(rows) for dataset, rows in datasets.items()}
 
 
 def _diff_report(changes: SnapshotChanges) -> Iterable[tuple[Any, ...]]:
@@ -261,9 +261,3 @@ def _diff_report(changes: SnapshotChanges) -> Iterable[tuple[Any, ...]]:
         for path in changes.moved_modules
     ]
     return sorted(rows, key=lambda row: row[1])
-
-
-def _table(dataset: Dataset, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
-    listed = list(rows)
-    columns = zip(*listed, strict=True) if listed else ((),) * len(dataset.columns)
-    return pa.table([list(column) for column in columns], schema=dataset.schema())

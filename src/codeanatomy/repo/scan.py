@@ -20,13 +20,13 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from codeanatomy.errors import InputError
 from codeanatomy.repo.git import info_exclude
-from codeanatomy.repo.ignore import RuleSet, parse_rules, pattern_rules
+from codeanatomy.repo.ignore import RulesAt, parse_rules, pattern_rules
 from codeanatomy.repo.reading import read_optional, read_regular
 from codeanatomy.repo.snapshot import (
     ScannedFile,
@@ -42,10 +42,13 @@ from codeanatomy.repo.snapshot import (
 _SUFFIXES = (b".py", b".pyi", b".pyw")
 _SHEBANG = re.compile(rb"#![^\n]*\b(?:python|pypy)[0-9.]*(?:\s|$)")
 _SHEBANG_BYTES = 256
-_IGNORE_FILE_BYTES = 1 << 20
 _EXECUTABLE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _NEVER_WALKED = frozenset({b".git", b"__pycache__"})
+_NOT_APPLIED = "its rules are not applied: it is no file that can be read, or over a MiB of rules would apply here"
 
+
+IGNORE_BYTES = 1 << 20
+"""The most that the ignore files which apply to one path may be long together; of one beyond that, no rule applies."""
 
 MAX_FILE_BYTES = 10 << 20
 """Larger files are listed, not read: they are data, or generated."""
@@ -69,11 +72,47 @@ class ScanOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Directory:
-    """A directory still to be walked; `path` is empty for the top, else it ends with a slash."""
+    """A directory still to be walked; `path` is empty for the top, else it ends with a slash.
+
+    Of many directories side by side, all share the rules of the one `above`: what they mean here is known once it is
+    this directory's turn.
+    """
 
     path: bytes
-    rule_sets: tuple[RuleSet, ...]  # the strongest first
+    above: _Rules
     included: bool
+
+    def rules(self) -> _Rules:
+        """The rules of the ignore files above."""
+        name = self.path[self.path.rfind(b"/", 0, -1) + 1 : -1]
+        return self.above.below(name) if name else self.above
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """All rules that apply in a directory; of the ignore files, those of the nearest come first."""
+
+    exclude: RulesAt
+    ignore: tuple[RulesAt, ...]
+    include: RulesAt
+
+    def below(self, name: bytes) -> _Rules:
+        """The same rules in the directory that has this name."""
+        return _Rules(
+            self.exclude.below(name), tuple(each.below(name) for each in self.ignore), self.include.below(name)
+        )
+
+    def room(self) -> int:
+        """How long another ignore file may be."""
+        return IGNORE_BYTES - sum(each.rule_set.size for each in self.ignore)
+
+    def dropping(self, name: bytes, *, is_directory: bool) -> str | None:
+        """The pattern that drops what has this name, with where it stands, or None."""
+        for each in (self.exclude, *self.ignore):
+            rule = each.decide(name, is_directory=is_directory)
+            if rule is not None:
+                return None if rule.negated else f"{rule.text} ({each.rule_set.source})"
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +223,12 @@ def _walk(root: Path, options: ScanOptions) -> Iterator[_Candidate | Skipped]:
     """Every candidate that no rule drops, and what was skipped on the way, in no particular order."""
     top = _location(root, "")
     state = _inside(root, options.state_dir)
-    include = pattern_rules(options.include, "include")
-    exclude = (pattern_rules(options.exclude, "exclude"),) if options.exclude else ()
-    outermost = parse_rules(info_exclude(root), ".git/info/exclude")
-    pending = [_Directory(b"", (outermost,) if outermost.rules else (), included=not options.include)]
+    outermost = _Rules(
+        exclude=pattern_rules(options.exclude, "exclude").start(),
+        ignore=(parse_rules(info_exclude(root), ".git/info/exclude").start(),),
+        include=pattern_rules(options.include, "include").start(),
+    )
+    pending = [_Directory(b"", outermost, included=not options.include)]
     while pending:
         directory = pending.pop()
         try:
@@ -199,31 +240,31 @@ def _walk(root: Path, options: ScanOptions) -> Iterator[_Candidate | Skipped]:
         if b"pyvenv.cfg" in entries and directory.path and not options.virtual_environments:
             yield _skip(directory.path, "virtual_environment")
             continue
-        rule_sets = directory.rule_sets
+        rules = directory.rules()
         if b".gitignore" in entries:
             ignore_file = directory.path + b".gitignore"
-            text = read_optional(top + ignore_file, _IGNORE_FILE_BYTES)
+            text = read_optional(top + ignore_file, rules.room())
             if text is None:
-                yield _skip(ignore_file, "unreadable", "its rules are not applied")
+                yield _skip(ignore_file, "unreadable", _NOT_APPLIED)
             else:
-                rule_sets = (parse_rules(text, ignore_file.decode(), directory.path), *rule_sets)
+                rules = replace(rules, ignore=(parse_rules(text, ignore_file.decode()).start(), *rules.ignore))
         for name, entry in entries.items():
             path = directory.path + name
             kind = _kind(entry)
             if name in _NEVER_WALKED or path == state or (kind == "file" and not _may_be_python(entry)):
                 continue
             is_directory = kind == "directory"
-            if dropped := _ignored((*exclude, *rule_sets), path, is_directory=is_directory):
+            if dropped := rules.dropping(name, is_directory=is_directory):
                 yield _skip(path, "ignored", dropped)
                 continue
-            rule = include.decide(path, is_directory=is_directory)
+            rule = rules.include.decide(name, is_directory=is_directory)
             included = directory.included if rule is None else not rule.negated
             if not included and not is_directory:
                 continue
             if not _is_utf8(name):
                 yield _skip(path, "name_not_utf8", "rename it to have it analysed")
             elif kind == "directory":
-                pending.append(_Directory(path + b"/", rule_sets, included))
+                pending.append(_Directory(path + b"/", rules, included))
             elif kind == "file":
                 yield _candidate(path, entry)
             else:
@@ -259,15 +300,6 @@ def _candidate(path: bytes, entry: os.DirEntry[bytes]) -> _Candidate | Skipped:
     except OSError as error:
         return _skip(path, "unreadable", _reason(error))
     return _Candidate(path.decode(), stamp, needs_shebang=b"." not in entry.name)
-
-
-def _ignored(rule_sets: Iterable[RuleSet], path: bytes, *, is_directory: bool) -> str | None:
-    """The pattern that drops the path, with where it stands, or None."""
-    for rule_set in rule_sets:
-        rule = rule_set.decide(path, is_directory=is_directory)
-        if rule is not None:
-            return None if rule.negated else f"{rule.text} ({rule_set.source})"
-    return None
 
 
 def _inside(root: Path, directory: Path | None) -> bytes | None:

@@ -58,14 +58,12 @@ def replace_owner_digests(
 
 
 def _rows(digests: Digests) -> pa.Table:
-    rows = [
+    return OWNER_DIGESTS.table(
         (owner, table, digest.rows, digest.hash)
         for table, of_owners in sorted(digests.items())
         for owner, digest in sorted(of_owners.items())
         if digest.rows
-    ]
-    columns = zip(*rows, strict=True) if rows else ((),) * len(OWNER_DIGESTS.columns)
-    return pa.table([list(column) for column in columns], schema=OWNER_DIGESTS.schema())
+    )
 
 
 def _digests_of(rows: pa.Table) -> dict[str, SetDigest]:

@@ -236,8 +236,10 @@ def _rewrite_by_spark(
     """The buckets of `owners` with their rows replaced, as files."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
+    from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
+
     kept = _read_files(frame.sparkSession, state, dataset, base.version, owners)
-    listed = F.broadcast(frame.sparkSession.createDataFrame(pa.table({OWNER: pa.array(owners, pa.string())})))
+    listed = F.broadcast(frame_of(frame.sparkSession, pa.table({OWNER: pa.array(owners, pa.string())})))
     rows = kept.join(listed, OWNER, "left_anti").unionByName(frame.join(listed, OWNER, "left_semi"))
     return write_by_spark(spread(rows, state, sort_by), dataset, state, identity)
 
