@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 REPO ?= .
 ARGS ?=
 
-.PHONY: build test test-slow check format docs bench bench-resolution bench-indexing bench-updates history mutations accuracy oracle lock java clean
+.PHONY: build test test-slow check format docs bench bench-resolution bench-indexing bench-updates history mutations splices accuracy oracle lock java clean
 
 build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -49,6 +49,9 @@ bench-updates: $(READY) java ## Updates of Django next to a full build; writes b
 
 mutations: $(READY) java ## Random edits of real packages: does an update find all that they alter?
 	$(BIN)/python -m bench.mutations $(ARGS)
+
+splices: $(READY) java ## Random edits made of real code: is an answer missed, does one depend on the order? Writes bench/SPLICES.md
+	$(BIN)/python -m bench.splices $(ARGS)
 
 accuracy: $(READY) java ## Precision and recall of the call graph: hand-written cases, then test suites of real packages
 	$(BIN)/python -m bench.accuracy.ledger
