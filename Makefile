@@ -6,7 +6,8 @@ READY := $(VENV)/ready
 REPO ?= .
 ARGS ?=
 
-.PHONY: build test test-slow check format docs bench bench-resolution bench-depth bench-indexing bench-updates history mutations accuracy oracle lock java clean
+.PHONY: build test test-slow check format docs accuracy oracle lock java clean
+.PHONY: bench bench-resolution bench-depth bench-indexing bench-updates history mutations splices
 
 build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -52,6 +53,9 @@ bench-updates: $(READY) java ## Updates of Django next to a full build; writes b
 
 mutations: $(READY) java ## Random edits of real packages: does an update find all that they alter?
 	$(BIN)/python -m bench.mutations $(ARGS)
+
+splices: $(READY) java ## Random edits made of real code: is an answer missed, does one depend on the order? Writes bench/SPLICES.md
+	$(BIN)/python -m bench.splices $(ARGS)
 
 accuracy: $(READY) java ## Precision and recall of the call graph: hand-written cases, then test suites of real packages
 	$(BIN)/python -m bench.accuracy.ledger

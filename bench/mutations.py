@@ -20,11 +20,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 import codeanatomy as ca
+from bench.analyses import Difference, differing, rows_of
 from bench.builds import CORPORA
 from bench.versions import fetch, releases
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, SCIP_DOCUMENTS
@@ -123,13 +123,6 @@ CHANGES: Mapping[str, Change] = {
 }
 
 
-class Difference(NamedTuple):
-    """A file of which an update would keep, or make, something else than a build from scratch."""
-
-    path: str
-    what: str
-
-
 def main() -> int:
     """Edit and compare; 1 if anything differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -157,7 +150,7 @@ def main() -> int:
             told = f"{', '.join(edits)}: {asked} files asked about, {time.monotonic() - began:.1f} s"
             print(f"{name} {number} {outcome}: {told}", flush=True)
             for each in found:
-                print(f"    {each.path}: {each.what}", flush=True)
+                print(f"    {each.path}: {each.what}: {each.example}", flush=True)
             put_back(tree, released)
         shutil.rmtree(tree)
     print(f"{made} edits, {differing} of them with differences")
@@ -225,13 +218,12 @@ def differences(tree: Path) -> tuple[int, list[Difference]]:
         whole = read_documents_here(files, analysis.facts, started)
     said = list(SCIP_DOCUMENTS.names())
     stored = read_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version, said)
-    kept = _by_file(stored, there.keys() - documents.replaced)
-    found = _compared("document", there, kept | _by_file(documents.rows.select(said)), _by_file(whole.select(said)))
+    updated = pa.concat_tables([rows_of(stored, there.keys() - documents.replaced), documents.rows.select(said)])
+    found = differing("document", there, updated, whole.select(said))
     if not found:
         stored = read_arrow(state, ANSWERS, last.tables[ANSWERS.name].version)
-        kept = _by_file(stored, there.keys() - analysis.impact.asked)
-        every = _answers_of_all(files, analysis, whole)
-        found = _compared("answers", there, kept | _by_file(analysis.impact.answers), _by_file(every))
+        updated = pa.concat_tables([rows_of(stored, there.keys() - analysis.impact.asked), analysis.impact.answers])
+        found = differing("answers", there, updated, _answers_of_all(files, analysis, whole))
     return documents.asked, found
 
 
@@ -239,22 +231,6 @@ def _answers_of_all(files: pa.Table, analysis: Analysis, documents: pa.Table) ->
     index = Index(files, analysis.facts.names, documents)
     asks = dict(zip(documents["file_id"].to_pylist(), documents["symbol_asks"].to_pylist(), strict=True))
     return answer_here(index, files, analysis.facts, asks, dict.fromkeys(files["file_id"].to_pylist()))
-
-
-def _by_file(rows: pa.Table, only: set[str] | None = None) -> dict[str, set[str]]:
-    """The rows of each file (or of some), as texts."""
-    found: dict[str, set[str]] = {}
-    for row in rows.to_pylist():
-        if only is None or row["file_id"] in only:
-            found.setdefault(row["file_id"], set()).add(repr(sorted(row.items())))
-    return found
-
-
-def _compared(
-    what: str, paths: Mapping[str, str], ours: Mapping[str, Any], theirs: Mapping[str, Any]
-) -> list[Difference]:
-    differing = sorted(each for each in ours.keys() | theirs.keys() if ours.get(each) != theirs.get(each))
-    return [Difference(paths.get(each, "a file that is gone"), what) for each in differing]
 
 
 if __name__ == "__main__":
