@@ -22,7 +22,7 @@ from codeanatomy.extract.source import Source, Undecodable, read_source
 from codeanatomy.extract.structure import Block
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
-_REVISION: Final = 2
+_REVISION: Final = 3
 """To be raised whenever the facts of some content change."""
 
 _MADE_WITH: Final = (version("tree-sitter"), version("tree-sitter-python"), unidata_version, str(FACTS.schema()))
