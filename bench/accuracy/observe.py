@@ -3,7 +3,8 @@
 Two ways of looking, because neither shows everything:
 
 - The source is rewritten before it is compiled: in `f(x)` the callee passes through a function that notes whose code
-  makes the call and what is called. Decorators are noted likewise, and definitions note the name of their code object.
+  makes the call and what is called. Decorators and classes that are raised are noted likewise, and definitions note
+  the name of their code object.
 - `sys.setprofile` shows what is entered without being written as a call: properties, `with`, iteration. A function
   entered in any other way (an operator, a callback from C) is not a call of the contract; it is told `aside`.
 
@@ -39,6 +40,7 @@ from typing import Any, Final
 
 _BUILTIN: Final = "<builtin>."
 _DEFINE, _CALLS, _DECORATES = "__observe_define__", "__observe_call__", "__observe_decorator__"
+_RAISES = "__observe_raise__"
 
 _WITH: Final = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
 _ITERATION: Final = frozenset({"__iter__", "__next__"})
@@ -99,6 +101,13 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         node.func = _hook(_CALLS, ast.Constant(self._caller), node.func)
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        self.generic_visit(node)
+        node.exc, node.cause = (
+            raised and _hook(_RAISES, ast.Constant(self._caller), raised) for raised in (node.exc, node.cause)
+        )
         return node
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
@@ -170,6 +179,9 @@ class _Observer:
         if name is not None and name.partition(".")[0] in self._tops:
             self.calls.add((caller, name))
         return decorator
+
+    def raised(self, caller: str, raised: Any) -> Any:
+        return self.decorator(caller, raised) if isinstance(raised, type) else raised
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
         callee = self._defined.get(id(frame.f_code))
@@ -278,7 +290,13 @@ def observe(top: Path, modules: Mapping[str, str], outside: Iterable[str]) -> di
     sys.path[:0] = roots
     sys.path_hooks.insert(0, finder)
     sys.path_importer_cache.clear()
-    for name, hook in ((_DEFINE, observer.define), (_CALLS, observer.call), (_DECORATES, observer.decorator)):
+    hooks = {
+        _DEFINE: observer.define,
+        _CALLS: observer.call,
+        _DECORATES: observer.decorator,
+        _RAISES: observer.raised,
+    }
+    for name, hook in hooks.items():
         setattr(builtins, name, hook)
     error = ""
     with contextlib.redirect_stdout(io.StringIO()):

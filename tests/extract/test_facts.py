@@ -218,6 +218,15 @@ def test_arguments():
     ]
 
 
+def test_what_is_raised_may_be_a_class_unless_it_is_called():
+    source = (
+        "def f(e):\n    raise\n    raise A\n    raise (m.B) from (C)\n    raise D() from e\n    raise E() from None\n"
+    )
+    assert rows(source, "cst_implicit_calls", "kind") == ["raise"] * 4
+    assert spans(source, "cst_implicit_calls") == [b"A", b"m.B", b"C", b"e"]
+    assert [name for name in spans(source, "cst_name_refs") if name == b"A"] == [b"A"]
+
+
 def test_the_last_name_of_a_callee_spread_over_lines():
     source = "(a  # why\n  .b\n  .c)(1)\n"
     assert rows(source, "cst_callsites", "dotted") == ["a.b.c"]

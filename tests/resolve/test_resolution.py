@@ -51,6 +51,21 @@ def test_an_absolute_import_inside_a_package_is_absolute():
     assert calls(files) == [("pkg.main", "json.dumps"), ("pkg.main", "pkg.json.dumps")]
 
 
+def test_a_class_that_is_raised_is_called_and_still_named_and_an_instance_is_only_named():
+    files = {
+        "main.py": "from errors import Late, late\ndef f():\n    raise Late\ndef g():\n    raise late from KeyError\n",
+        "errors.py": (
+            "class Late(Exception):\n    def __init__(self): pass\n    def __call__(self): pass\nlate = Late()\n"
+        ),
+    }
+    assert ("main.f", "errors.Late.__init__") in calls(files)
+    assert not [caller for caller, _ in calls(files) if caller == "main.g"]
+    sites = "SELECT line_start FROM cpg_nodes WHERE node_kind = 'CALLSITE' AND subkind = 'raise'"
+    assert ask(files, sites) == [(3,)]
+    named = "SELECT DISTINCT line FROM cpg_edges WHERE edge_kind = 'REFERENCES' AND path = 'main.py' AND line IN (3, 5)"
+    assert sorted(ask(files, named)) == [(3,), (5,)]
+
+
 def test_a_module_named_like_one_of_the_standard_library_hides_it():
     files = {"main.py": "import types\ntypes.make()\n", "types.py": "def make(): pass\n"}
     assert calls(files) == [("main", "types.make")]

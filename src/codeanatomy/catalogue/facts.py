@@ -139,7 +139,11 @@ CST_IMPLICIT_CALLS = Dataset(
         *_DEF,
         _CALLER,
         _SCOPE,
-        text("kind", "decorator, with (enters and leaves) or for (iterates)", required=True),
+        text(
+            "kind",
+            "decorator, with (enters and leaves), for (iterates) or raise (makes an instance of a class)",
+            required=True,
+        ),
         *span("the expression whose value is used"),
         *lines(),
         _ask("is called"),

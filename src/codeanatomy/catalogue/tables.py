@@ -188,8 +188,8 @@ ASKING_SITES = Dataset(
         text("path", "path of the owner", required=True),
         text(
             "role",
-            "call, implicit_call, name, import, import_module, base, decorator, override or quoted_type; symbol_call, "
-            "symbol_implicit_call, symbol_name or symbol_import where a semantic document asks",
+            "call, implicit_call, raise, name, import, import_module, base, decorator, override or quoted_type; "
+            "symbol_call, symbol_implicit_call, symbol_name or symbol_import where a semantic document asks",
             required=True,
         ),
         text("site_id", "node id of the site", required=True),

@@ -9,9 +9,11 @@ from typing import Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
+from codeanatomy.extract.assignments import emit_implicit_call
 from codeanatomy.extract.expressions import load
-from codeanatomy.extract.shapes import parts
+from codeanatomy.extract.shapes import parts, unparenthesized
 from codeanatomy.extract.structure import Block
+from codeanatomy.extract.values import value
 from codeanatomy.extract.walk import NOTHING, Handler, Walk
 
 _MAX_ERRORS: Final = 100
@@ -72,6 +74,15 @@ def print_statement(w: Walk, node: Node) -> None:
     children = node.children
     if any(child.kind_id == g.CHEVRON for child in children):
         load(w, children[0].start_byte, children[0].end_byte)
+
+
+def raise_statement(w: Walk, node: Node) -> None:
+    """`raise value from cause`: of either that is a class, Python makes an instance. What a call gives is one."""
+    simple_statement(w, node)
+    for raised in map(unparenthesized, parts(node)):
+        number = value(w, raised) if raised.kind_id != g.CALL else NOTHING
+        if number != NOTHING:
+            emit_implicit_call(w, b"raise", raised, number)
 
 
 def if_statement(w: Walk, node: Node) -> None:
@@ -157,6 +168,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     g.kind("global_statement"): global_statement,
     g.kind("nonlocal_statement"): nonlocal_statement,
     g.kind("print_statement"): print_statement,
+    g.RAISE_STATEMENT: raise_statement,
     g.kind("if_statement"): if_statement,
     g.kind("try_statement"): try_statement,
     g.ERROR: unparsed,
@@ -166,7 +178,6 @@ HANDLERS: Final[Mapping[int, Handler]] = {
         (
             "expression_statement",
             "assert_statement",
-            "raise_statement",
             "exec_statement",
             "pass_statement",
             "break_statement",

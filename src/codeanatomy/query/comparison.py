@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import StateError
+from codeanatomy.query.interrupts import interruptible
 from codeanatomy.query.sql import connect, list_of
 from codeanatomy.store.builds import Build
 from codeanatomy.store.layout import BUCKET
@@ -37,7 +38,7 @@ def side_by_side(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the tables of both builds, of the buckets in which any of them differs; None has no rows."""
     buckets = _differing_buckets(before, after, tables)
-    with connect() as connection, _told_as_damage(state):
+    with connect() as connection, _told_as_damage(state), interruptible(connection):
         for side, build in ((BEFORE, before), (AFTER, after)):
             connection.execute(f"CREATE SCHEMA {side}")
             for table in tables:

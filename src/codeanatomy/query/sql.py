@@ -21,6 +21,7 @@ from sqlglot.errors import SqlglotError
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.places import cache_directory
 from codeanatomy.errors import InputError
+from codeanatomy.query.interrupts import interruptible
 from codeanatomy.query.views import PUBLIC, view_of
 
 _REFERENCES = re.compile(r"\b((?:from|join)\s+)references\b", re.IGNORECASE)
@@ -62,7 +63,7 @@ class _Session:
     def read(self, query: str, rows_per_batch: int) -> pa.RecordBatchReader:
         """Offer what the query names, lock the connection, then answer."""
         query = _REFERENCES.sub(r'\1"references"', query)
-        with _told_in_one_line():
+        with _told_in_one_line(), interruptible(self._connection):
             statements = self._connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise InputError("sql takes one SELECT statement; the graph is read-only")
@@ -78,7 +79,7 @@ class _Session:
 
     def _batches(self, answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         """The answer as it comes; holds on to the session until it is drained."""
-        with _told_in_one_line():
+        with _told_in_one_line(), interruptible(self._connection):
             yield from answer
 
     def _offer(self, name: str) -> None:

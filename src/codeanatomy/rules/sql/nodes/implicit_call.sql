@@ -13,3 +13,4 @@ SELECT
   c.col_start,
   c.kind AS subkind
 FROM cst_implicit_calls AS c
+WHERE c.kind <> 'raise'

@@ -1,9 +1,9 @@
--- Calls that decorators, `with` and `for` make.
+-- Calls that decorators, `with` and `for` make; `raise` makes one only if what it raises turns out to be a class.
 -- output: asking_sites
 SELECT
   c.file_id,
   c.path,
-  'implicit_call' AS role,
+  CASE WHEN c.kind = 'raise' THEN 'raise' ELSE 'implicit_call' END AS role,
   concat('c:', c.file_id, ':i', c.implicit_no) AS site_id,
   c.ask_no AS ask_no,
   c.bstart,
