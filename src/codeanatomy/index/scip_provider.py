@@ -6,6 +6,7 @@ Columns of an index count characters, so a document is read together with the by
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +24,7 @@ from codeanatomy.index.provider import Failed, Reader, Results
 from codeanatomy.index.scip import ScipIndex, open_index, read_document, read_external_symbols
 from codeanatomy.index.scip_python import ScipPython, run_scip_python
 from codeanatomy.repo.modules import ModuleName
+from codeanatomy.repo.reading import open_regular, read_regular
 from codeanatomy.repo.snapshot import ScannedFile
 
 SHARD_BYTES: Final = 64 << 20
@@ -48,7 +50,7 @@ class ScipFileProvider:
     def of(cls, path: Path) -> ScipFileProvider:
         """The index at `path`, named by its bytes."""
         try:
-            with path.open("rb") as file:
+            with open_regular(path, follow_link=True) as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()[:24]
         except OSError as error:
             raise InputError(f"cannot read --scip {path}: {error.strerror}") from error
@@ -157,7 +159,9 @@ class ScipShard:
                     [b"".join(self.index.read(self.index.documents[name])) for name in self.names.values()],
                     pa.binary(),
                 ),
-                "source": pa.array([(self.root / path).read_bytes() for path in self.names], pa.binary()),
+                "source": pa.array(
+                    [read_regular(self.root / path, sys.maxsize)[0] for path in self.names], pa.binary()
+                ),
             }
         )
 
