@@ -4,9 +4,17 @@ from __future__ import annotations
 
 
 class CodeAnatomyError(Exception):
-    """Anything the user should be told in one line."""
+    """Anything the user should be told in one line: what happened and, as `hint`, what to do next."""
 
     exit_code = 2
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.hint}" if self.hint else self.message
 
 
 class InputError(CodeAnatomyError):

@@ -395,12 +395,12 @@ def test_contents_that_changed_since_the_scan_are_not_delivered(tmp_path):
 
 def test_a_root_that_cannot_be_scanned(tmp_path):
     write(tmp_path, "a.py")
-    with pytest.raises(InputError, match=r"no such directory: .*gone; give the path"):
+    with pytest.raises(InputError, match=r"no such directory: .*gone: give the path"):
         paths(tmp_path / "gone")
-    with pytest.raises(InputError, match=r"not a directory: .*a\.py; give the directory"):
+    with pytest.raises(InputError, match=r"not a directory: .*a\.py: give the directory"):
         paths(tmp_path / "a.py")
     with pytest.raises(InputError, match=r"no such directory"):
         paths(tmp_path / "a.py" / "b")
     (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(InputError, match=r"cannot open .*loop: .*; give a directory that can be read"):
+    with pytest.raises(InputError, match=r"cannot open .*loop: .*: give a directory that can be read"):
         paths(tmp_path / "loop")

@@ -7,16 +7,17 @@ Rooms are imported inside the functions: `codeanatomy sql` must not pay for what
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codeanatomy.cli.terminal import ProgressLine, size, table
+from codeanatomy.cli.terminal import ProgressLine, data_stream, fail, show, show_json, show_table, size, tell
 from codeanatomy.errors import InputError
+from codeanatomy.query.json_output import json_text, print_json
 
 if TYPE_CHECKING:
     from codeanatomy.pipeline.progress import Listener
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 SHOWN_PROBLEMS = 5
 SHOWN_SYMBOLS = 50
 SHOWN_IMPACTED = 30
+SHOWN_ROWS = 1000
 
 _MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -42,18 +44,18 @@ def build(options: argparse.Namespace) -> int:
     with _progress(options) as listener:
         result = run_build(_request(options), listener=listener)
     if options.json:
-        _print_json(result.as_json())
+        show_json(result.as_json())
     if not options.quiet:
         _tell_problems(result.problems, options)
         if result.index is None or result.index["provider"] is None:
             asked = "as asked" if options.index == "none" else "pyrefly is not installed"
-            _tell(f"note: without a semantic index ({asked}): types are not known")
+            tell(f"note: without a semantic index ({asked}): types are not known")
         elif options.strategy == "symbol_closure":
-            _tell("note: an index sees more than symbol_closure does: the strategy is hybrid")
+            tell("note: an index sees more than symbol_closure does: the strategy is hybrid")
         if result.limits:
             count = f"{sum(result.limits.values()):,} names in {len(result.limits):,} files"
-            _tell(f"note: {count} have too many possible values to follow them all (status 'limit' in answers)")
-        _tell(_summary(result))
+            tell(f"note: {count} have too many possible values to follow them all (status 'limit' in answers)")
+        tell(_summary(result))
     return 0
 
 
@@ -64,17 +66,17 @@ def plan(options: argparse.Namespace) -> int:
     with _progress(options) as listener:
         found = preview(_request(options), listener=listener)
     if options.json:
-        _print_json(found.as_json())
+        show_json(found.as_json())
     else:
         shown = found.files if options.verbose else found.files[:SHOWN_IMPACTED]
         rows = [(file.path, file.reason_kind, file.reason_ref or "", file.caused_by or "") for file in shown]
         if rows:
-            print(table(("file", "reason", "what", "caused by"), rows))
+            show_table(("file", "reason", "what", "caused by"), rows)
         if len(found.files) > len(shown):
-            print(f"… {len(found.files) - len(shown):,} more (--verbose shows all)")
+            show(f"… {len(found.files) - len(shown):,} more (--verbose shows all)")
     if not options.quiet:
         why = f" ({'; '.join(found.plan.reasons)})" if found.plan.reasons else ""
-        _tell(f"plan: {found.plan.mode}, {len(found.files):,} of {found.total:,} files{why}")
+        tell(f"plan: {found.plan.mode}, {len(found.files):,} of {found.total:,} files{why}")
     return 0
 
 
@@ -84,14 +86,14 @@ def why(options: argparse.Namespace) -> int:
 
     found = ask_why(_graph(options), options.path)
     if options.json:
-        _print_json(found.as_json())
+        show_json(found.as_json())
         return 0
     was = "was rebuilt" if found.rebuilt else "was not rebuilt"
-    print(f"{found.path} {was} in build {found.build_id}: {found.reason}")
+    show(f"{found.path} {was} in build {found.build_id}: {found.reason}")
     for depth, step in enumerate(found.steps[1:], start=1):
-        print(f"{'  ' * depth}because of {step.path}: {step}")
+        show(f"{'  ' * depth}because of {step.path}: {step}")
     if found.rebuilt and found.steps:
-        print(f"rows changed in {', '.join(found.tables)}" if found.tables else "no row of it changed")
+        show(f"rows changed in {', '.join(found.tables)}" if found.tables else "no row of it changed")
     return 0
 
 
@@ -116,18 +118,18 @@ def replay(options: argparse.Namespace) -> int:
 def _tell_comparison(found: Verification | Replay, options: argparse.Namespace) -> int:
     """Show the rows that differ, and the verdict."""
     if options.json:
-        _print_json(found.as_json())
+        show_json(found.as_json())
     else:
         for name, compared in found.tables.items():
             if not compared.as_pinned:
-                print(f"{name}: its rows are not those that the build wrote")
+                show(f"{name}: its rows are not those that the build wrote")
             for row in compared.examples:
-                print(f"{name}: {json.dumps(row, default=str)}")
+                show(f"{name}: {json_text(row)}")
     if not options.quiet:
         differing = [name for name, compared in found.tables.items() if not compared.equal]
         rows = sum(compared.rows for compared in found.tables.values())
         verdict = f"differs in {', '.join(differing)}" if differing else f"equal: {rows:,} rows"
-        _tell(f"{options.command} {found.build_id}: {verdict} ({found.seconds:.1f} s)")
+        tell(f"{options.command} {found.build_id}: {verdict} ({found.seconds:.1f} s)")
     return 0 if found.equal else 1
 
 
@@ -137,18 +139,18 @@ def status(options: argparse.Namespace) -> int:
 
     found = freshness(_request(options))
     if options.json:
-        _print_json(found.as_json())
+        show_json(found.as_json())
     else:
         last = found.build
-        print(f"last build  {last.build_id}  {_age(last)}  {last.mode}")
-        print(f"git commit  {last.git_commit or '-'}")
-        print(f"graph       {last.tables['cpg_nodes'].rows:,} nodes, {last.tables['cpg_edges'].rows:,} edges")
-        print(f"freshness   {'up to date' if found.fresh else 'stale: ' + '; '.join(found.reasons)}")
+        show(f"last build  {last.build_id}  {_age(last)}  {last.mode}")
+        show(f"git commit  {last.git_commit or '-'}")
+        show(f"graph       {last.tables['cpg_nodes'].rows:,} nodes, {last.tables['cpg_edges'].rows:,} edges")
+        show(f"freshness   {'up to date' if found.fresh else 'stale: ' + '; '.join(found.reasons)}")
         for change, paths in found.changes().items():
             for path in paths if options.verbose else paths[:SHOWN_PROBLEMS]:
-                print(f"  {change:9} {path}")
+                show(f"  {change:9} {path}")
             if len(paths) > SHOWN_PROBLEMS and not options.verbose:
-                print(f"  … {len(paths) - SHOWN_PROBLEMS:,} more {change} (--verbose shows all)")
+                show(f"  … {len(paths) - SHOWN_PROBLEMS:,} more {change} (--verbose shows all)")
     return 1 if options.check and not found.fresh else 0
 
 
@@ -158,25 +160,23 @@ def builds(options: argparse.Namespace) -> int:
 
     kept = list_builds(_state(options))[::-1]
     if options.json:
-        _print_json([_build_json(each) for each in kept])
+        show_json([_build_json(each) for each in kept])
         return 0
-    print(
-        table(
-            ("build", "when", "mode", "commit", "files", "nodes", "edges", "seconds"),
-            [
-                (
-                    each.build_id,
-                    f"{each.created_at:%Y-%m-%d %H:%M:%S}",
-                    f"{each.mode} to {each.rolled_back_to}" if each.rolled_back_to else each.mode,
-                    (each.git_commit or "")[:10],
-                    each.figures["files"]["total"],
-                    each.tables["cpg_nodes"].rows,
-                    each.tables["cpg_edges"].rows,
-                    round(each.figures["seconds"], 1),
-                )
-                for each in kept
-            ],
-        )
+    show_table(
+        ("build", "when", "mode", "commit", "files", "nodes", "edges", "seconds"),
+        [
+            (
+                each.build_id,
+                f"{each.created_at:%Y-%m-%d %H:%M:%S}",
+                f"{each.mode} to {each.rolled_back_to}" if each.rolled_back_to else each.mode,
+                (each.git_commit or "")[:10],
+                each.figures["files"]["total"],
+                each.tables["cpg_nodes"].rows,
+                each.tables["cpg_edges"].rows,
+                round(each.figures["seconds"], 1),
+            )
+            for each in kept
+        ],
     )
     return 0
 
@@ -192,9 +192,9 @@ def rollback(options: argparse.Namespace) -> int:
         made = rollback_build(target, current_build(state), datetime.now(UTC))
         publish(state, made)
     if options.json:
-        _print_json(_build_json(made))
+        show_json(_build_json(made))
     if not options.quiet:
-        _tell(f"rolled back to {target.build_id} as build {made.build_id}; the next build starts from it")
+        tell(f"rolled back to {target.build_id} as build {made.build_id}; the next build starts from it")
     return 0
 
 
@@ -208,14 +208,14 @@ def diff(options: argparse.Namespace) -> int:
     state = _state(options)
     found = compare_builds(state, *choose_builds(state, *named))
     if options.json:
-        _print_json(found.as_json())
+        show_json(found.as_json())
         return 0
     for word, each in (("from", found.before), ("to", found.after)):
         commit = f"  commit {each.git_commit[:10]}" if each.git_commit else ""
-        print(f"{word:5} {each.build_id}  {_age(each)}{commit}")
-    print("files " + ", ".join(f"{len(paths):,} {change}" for change, paths in found.files.items()))
+        show(f"{word:5} {each.build_id}  {_age(each)}{commit}")
+    show("files " + ", ".join(f"{len(paths):,} {change}" for change, paths in found.files.items()))
     counts = [(name, t.added, t.removed, t.changed, t.moved) for name, t in found.tables.items()]
-    print(table(("rows", "added", "removed", "changed", "moved"), counts))
+    show_table(("rows", "added", "removed", "changed", "moved"), counts)
     _print_symbols(found.symbols, options)
     return 0
 
@@ -226,20 +226,21 @@ def changes(options: argparse.Namespace) -> int:
 
     found = changes_since(_state(options), options.cursor, build=options.build, reset=options.reset)
     if options.json and not options.out:
-        found.print_json(sys.stdout)
+        if error := found.print_json(sys.stdout):
+            return fail(error.message, error.hint, error.exit_code, as_json=False)  # it is in the object
     else:
         counts = found.write_parquet(options.out) if options.out else found.count()
         if options.json:
-            _print_json(found.as_json(counts))
+            show_json(found.as_json(counts))
         else:
-            print(table(("table", *DIRECTIONS), [(name, *rows.values()) for name, rows in counts.items()]))
+            show_table(("table", *DIRECTIONS), [(name, *rows.values()) for name, rows in counts.items()])
     if options.ack:
         sys.stdout.flush()  # what the consumer did not get is not acknowledged
         found.acknowledge()
     if not options.quiet:
         began = found.before.build_id if found.before else "an empty copy"
         moved = "acknowledged" if options.ack else "--ack acknowledges it"
-        _tell(f"cursor {found.cursor}: from {began} to build {found.after.build_id} ({moved})")
+        tell(f"cursor {found.cursor}: from {began} to build {found.after.build_id} ({moved})")
     return 0
 
 
@@ -248,39 +249,45 @@ def gc(options: argparse.Namespace) -> int:
     from codeanatomy.store.lease import hold_lease
     from codeanatomy.store.retention import collect_garbage
 
-    if options.keep < 1:
-        raise InputError("--keep must be at least 1: the last build is never dropped")
     state = _state(options)
     older_than = timedelta(days=options.days) if options.days is not None else None
     with hold_lease(state.location) as lease:
         report = collect_garbage(state, lease, keep=options.keep, older_than=older_than, dry_run=options.dry_run)
     if options.json:
-        _print_json(
+        show_json(
             {"builds": list(report.builds), "files": report.files, "bytes": report.bytes, "dry_run": options.dry_run}
         )
     if not options.quiet:
         verb = "would drop" if options.dry_run else "dropped"
-        _tell(f"{verb} {len(report.builds)} builds, {report.files:,} files, {size(report.bytes)}")
+        tell(f"{verb} {len(report.builds)} builds, {report.files:,} files, {size(report.bytes)}")
     return 0
 
 
 def sql(options: argparse.Namespace) -> int:
     """Answer one SELECT."""
-    from codeanatomy.query.answers import print_csv, write_arrow
+    from codeanatomy.engine.memory import machine_memory_mb
+    from codeanatomy.query.answers import ROWS_AT_ONCE, print_csv, rows_of, write_arrow
+    from codeanatomy.query.sql import Limits
 
-    answer = _graph(options).read(options.query)
+    limits = Limits(options.timeout or None, options.max_memory_mb or machine_memory_mb() // 2)
+    answer = _graph(options).read(options.query, limits, ROWS_AT_ONCE)
     if options.arrow:
         count = write_arrow(answer, options.arrow)
-        if not options.quiet:
-            _tell(f"wrote {count:,} rows to {options.arrow}")
-    elif options.csv:
-        print_csv(answer, sys.stdout)
-    else:
-        rows = [row for batch in answer for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
         if options.json:
-            _print_json({"columns": answer.schema.names, "rows": rows})
-        else:
-            print(table(answer.schema.names, rows))
+            show_json({"file": options.arrow, "rows": count})
+        if not options.quiet:
+            tell(f"wrote {count:,} rows to {options.arrow}")
+    elif options.csv:
+        print_csv(answer, data_stream())
+    elif options.json:
+        if error := print_json({"columns": answer.schema.names, "rows": rows_of(answer)}, sys.stdout):
+            return fail(error.message, error.hint, error.exit_code, as_json=False)  # it is in the object
+    else:
+        rows = rows_of(answer)
+        is_cut = sys.stdout.isatty() and not options.verbose
+        show_table(answer.schema.names, islice(rows, SHOWN_ROWS) if is_cut else rows)
+        if is_cut and next(rows, None) is not None:
+            show(f"… more than {SHOWN_ROWS:,} rows (--verbose shows all; --csv and --json print all)")
     return 0
 
 
@@ -288,19 +295,19 @@ def look_up(options: argparse.Namespace) -> int:
     """Answer one of the usual questions, grouped by file."""
     answer = getattr(_graph(options), options.command)(options.name)
     if options.json:
-        _print_json(answer.as_json())
+        show_json(answer.as_json())
         return 0
     path = ""
     for place in answer.places:
         if place.path != path:
             path = place.path
-            print(path)
+            show(path)
         sure = "" if place.confidence == 1 else f"  ({place.method}, {place.confidence:.0%})"
-        print(f"{place.line:6}  {place.by}{sure}" + (f"\n        {place.text}" if place.text else ""))
+        show(f"{place.line:6}  {place.by}{sure}", *([f"        {place.text}"] if place.text else []))
     if not options.quiet:
         files = len({place.path for place in answer.places})
         names = ", ".join(answer.names[:SHOWN_PROBLEMS]) + (", …" if len(answer.names) > SHOWN_PROBLEMS else "")
-        _tell(f"{options.command} of {names}: {len(answer.places):,} in {files:,} files")
+        tell(f"{options.command} of {names}: {len(answer.places):,} in {files:,} files")
     return 0
 
 
@@ -318,26 +325,28 @@ def publish(options: argparse.Namespace) -> int:
             on_table=listener.stage,
         )
     if options.json:
-        _print_json(found.as_json())
+        show_json(found.as_json())
     if not options.quiet:
         rows = sum(found.tables.values())
         what = f"{rows:,} documents" if found.format == "scip" else f"{len(found.tables)} tables, {rows:,} rows"
-        _tell(f"published build {found.build_id} to {options.out}: {what}")
+        tell(f"published build {found.build_id} to {options.out}: {what}")
     return 0
 
 
 def doctor(options: argparse.Namespace) -> int:
     """What is there, what is wrong, what to do."""
     from codeanatomy.cli.doctor import examine
+    from codeanatomy.repo.scan import checked_root
 
+    checked_root(Path(options.repo))
     findings = examine(options.repo, options.state, _pairs(options.storage_option, "--storage-option"))
     if options.json:
-        _print_json([{"what": f.what, "ok": f.ok, "found": f.found, "todo": f.todo} for f in findings])
+        show_json([{"what": f.what, "ok": f.ok, "found": f.found, "todo": f.todo} for f in findings])
     else:
         for finding in findings:
-            print(f"{'✓' if finding.ok else '✗'} {finding.what:8} {finding.found}")
+            show(f"{'✓' if finding.ok else '✗'} {finding.what:8} {finding.found}")
             if finding.todo:
-                print(f"           → {finding.todo}")
+                show(f"           → {finding.todo}")
     wrong = [finding.what for finding in findings if not finding.ok]
     return 0 if not wrong else 4 if wrong == ["state"] else 3
 
@@ -345,14 +354,14 @@ def doctor(options: argparse.Namespace) -> int:
 def _print_symbols(symbols: Sequence[SymbolDiff], options: argparse.Namespace) -> None:
     """One line per symbol, with what changed in it below."""
     for symbol in symbols if options.verbose else symbols[:SHOWN_SYMBOLS]:
-        print(f"{_MARKS[symbol.change]} {symbol.name}  ({symbol.kind}, {symbol.path})")
+        show(f"{_MARKS[symbol.change]} {symbol.name}  ({symbol.kind}, {symbol.path})")
         details = symbol.details if options.verbose else symbol.details[:SHOWN_PROBLEMS]
         for detail in details:
-            print(f"    {' '.join(detail.split())}")
+            show(f"    {' '.join(detail.split())}")
         if len(symbol.details) > len(details):
-            print(f"    … and {len(symbol.details) - len(details):,} more")
+            show(f"    … and {len(symbol.details) - len(details):,} more")
     if len(symbols) > SHOWN_SYMBOLS and not options.verbose:
-        print(f"… and {len(symbols) - SHOWN_SYMBOLS:,} more; --json has all")
+        show(f"… and {len(symbols) - SHOWN_SYMBOLS:,} more; --json has all")
 
 
 def _request(options: argparse.Namespace) -> BuildRequest:
@@ -438,9 +447,9 @@ def _summary(result: BuildResult) -> str:
 
 def _tell_problems(problems: Sequence[Problem], options: argparse.Namespace) -> None:
     for problem in problems if options.verbose else problems[:SHOWN_PROBLEMS]:
-        _tell(f"warning: {problem.path}: {problem.reason}: {problem.detail}")
+        tell(f"warning: {problem.path}: {problem.reason}: {problem.detail}")
     if len(problems) > SHOWN_PROBLEMS and not options.verbose:
-        _tell(f"warning: {len(problems) - SHOWN_PROBLEMS:,} more files with problems (--verbose shows all)")
+        tell(f"warning: {len(problems) - SHOWN_PROBLEMS:,} more files with problems (--verbose shows all)")
 
 
 def _build_json(build: Build) -> dict[str, Any]:
@@ -474,18 +483,3 @@ def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     if any(not separator for _, separator, _ in pairs):
         raise InputError(f"{option} takes KEY=VALUE")
     return {key: value for key, _, value in pairs}
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, default=_plain))
-
-
-def _plain(value: object) -> object:
-    """A value JSON has no form for: sums are decimals in DuckDB, everything else is told as text."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    return str(value)
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr)

@@ -4,50 +4,54 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from codeanatomy import __version__
 from codeanatomy.cli import commands
-from codeanatomy.cli.options import with_defaults
+from codeanatomy.cli.options import Parser, asks_for_json, real_number, whole_number, with_defaults
+from codeanatomy.cli.terminal import fail, tell
+from codeanatomy.engine.causes import cause_of
 from codeanatomy.errors import CodeAnatomyError
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    Commands = argparse._SubParsersAction[Parser]
 
 PROFILES = ("prod_fast", "dev_debug", "memory_tight")
 STRATEGIES = ("hybrid", "symbol_closure", "import_closure")
 INDEXES = ("auto", "pyrefly", "scip", "none")
 
+SECONDS_OF_A_QUERY = 300
+A_CENTURY = 36_525
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    as_json = asks_for_json(arguments)
     try:
-        options = with_defaults(parser(), sys.argv[1:] if arguments is None else arguments)
+        options = with_defaults(parser(), arguments)
+        as_json = options.json
         code: int = options.run(options)
     except CodeAnatomyError as error:
-        print(f"codeanatomy: {error}", file=sys.stderr)
-        return error.exit_code
+        return fail(error.message, error.hint, error.exit_code, as_json=as_json)
     except KeyboardInterrupt:
-        print("codeanatomy: interrupted; the last build is untouched", file=sys.stderr)
-        return 130
+        return fail("interrupted", "the last build is untouched", 130, as_json=as_json)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has left; nobody needs to hear of it
         return 141
     except Exception as error:
-        if "--verbose" in (sys.argv if arguments is None else arguments):
-            raise
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        print(f"codeanatomy: failed: {reason} (--verbose shows where; the last build is untouched)", file=sys.stderr)
-        return 3
+        if "--verbose" in arguments:
+            tell(*traceback.format_exc().splitlines())
+        hint = "--verbose shows where; the last build is untouched"
+        return fail(f"failed: {cause_of(error)}", hint, 3, as_json=as_json)
     return code
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Every command and its options."""
-    top = argparse.ArgumentParser(
-        prog="codeanatomy", description="A code property graph of a Python repository, kept fresh."
-    )
+    top = Parser(prog="codeanatomy", description="A code property graph of a Python repository, kept fresh.")
     top.add_argument("--version", action="version", version=f"codeanatomy {__version__}")
     chosen = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -132,8 +136,10 @@ def parser() -> argparse.ArgumentParser:
     changes.add_argument("--out", metavar="DIR", help="write Parquet files to this directory; made anew")
 
     gc = _command(chosen, "gc", commands.gc, "forget old builds and delete their files", "codeanatomy gc --keep 3")
-    gc.add_argument("--keep", type=int, default=10, metavar="N", help="builds to keep at least (default: 10)")
-    gc.add_argument("--days", type=float, metavar="D", help="keep builds younger than this as well")
+    gc.add_argument(
+        "--keep", type=whole_number(1), default=10, metavar="N", help="builds to keep at least (default: 10)"
+    )
+    gc.add_argument("--days", type=real_number(A_CENTURY), metavar="D", help="keep builds younger than this as well")
     gc.add_argument("--dry-run", action="store_true", help="say what would go, delete nothing")
 
     sql = _command(
@@ -146,6 +152,19 @@ def parser() -> argparse.ArgumentParser:
     )
     sql.add_argument("--build", metavar="ID", help="the build to ask (default: the last)")
     sql.add_argument("--csv", action="store_true", help="print CSV")
+    sql.add_argument(
+        "--timeout",
+        type=real_number(A_CENTURY * 86_400),
+        default=SECONDS_OF_A_QUERY,
+        metavar="SECONDS",
+        help=f"stop a query that takes longer; 0: never (default: {SECONDS_OF_A_QUERY})",
+    )
+    sql.add_argument(
+        "--max-memory-mb",
+        type=whole_number(1),
+        metavar="MB",
+        help="memory for the query, beyond which it uses the disk (default: half of the machine's)",
+    )
     sql.add_argument("--arrow", metavar="FILE", help="write an Arrow IPC file instead of printing")
 
     for question, purpose in (
@@ -188,7 +207,7 @@ def _command(
     purpose: str,
     example: str,
     *arguments: str,
-) -> argparse.ArgumentParser:
+) -> Parser:
     """A command with what all commands have; its own arguments (`?` after an optional one) precede the repository."""
     command = chosen.add_parser(
         name, help=purpose, description=f"{purpose.capitalize()}.", epilog=f"example: {example}"
@@ -209,11 +228,13 @@ def _command(
     return command
 
 
-def _scan_options(command: argparse.ArgumentParser) -> None:
+def _scan_options(command: Parser) -> None:
     command.add_argument("--include", action="append", metavar="GLOB", help="only files that match; may be repeated")
     command.add_argument("--exclude", action="append", metavar="GLOB", help="no files that match; may be repeated")
     command.add_argument("--root", action="append", metavar="DIR", help="where module names start; may be repeated")
-    command.add_argument("--max-file-mb", type=int, default=10, metavar="MB", help="skip larger files (default: 10)")
+    command.add_argument(
+        "--max-file-mb", type=whole_number(1), default=10, metavar="MB", help="skip larger files (default: 10)"
+    )
     command.add_argument(
         "--index",
         choices=INDEXES,
@@ -224,7 +245,7 @@ def _scan_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repo-id", default="", metavar="TEXT", help="tells this repository from others in its ids")
 
 
-def _update_options(command: argparse.ArgumentParser) -> None:
+def _update_options(command: Parser) -> None:
     command.add_argument(
         "--strategy",
         choices=STRATEGIES,
@@ -233,14 +254,14 @@ def _update_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--max-impact-depth",
-        type=int,
+        type=whole_number(0),
         metavar="N",
         help="build everything if a change reaches on through more than N files in a row",
     )
 
 
 def _engine_options(
-    command: argparse.ArgumentParser,
+    command: Parser,
     scratch: str = "where an indexer may write; workers of a cluster must see it (default: the state)",
 ) -> None:
     command.add_argument("--scratch", metavar="DIR", help=scratch)

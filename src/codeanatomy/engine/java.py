@@ -64,7 +64,7 @@ def require_java(environ: Mapping[str, str] = os.environ, places: Iterable[Path]
     too_old = ", ".join(f"{old.version} in {old.home}" for old in _runtimes(environ, places))
     found = f"the Java found is too old ({too_old})" if too_old else "no Java was found"
     how = INSTALL.get(sys.platform, INSTALL["linux"])
-    raise MachineError(f"{found}: install Java {OLDEST} or newer ({how}), or point JAVA_HOME at one")
+    raise MachineError(f"{found}", hint=f"install Java {OLDEST} or newer ({how}), or point JAVA_HOME at one")
 
 
 def _runtimes(environ: Mapping[str, str], places: Iterable[Path]) -> Iterator[JavaRuntime]:

@@ -27,7 +27,9 @@ def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise MachineError(f"cannot create {directory}: {error.strerror}; set XDG_CACHE_HOME elsewhere") from error
+        raise MachineError(
+            f"cannot create {directory}: {error.strerror}", hint="set XDG_CACHE_HOME elsewhere"
+        ) from error
     return directory
 
 

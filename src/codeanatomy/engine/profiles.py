@@ -44,7 +44,7 @@ def profile_named(name: str) -> Profile:
     try:
         return PROFILES[name]
     except KeyError:
-        raise InputError(f"no profile is called {name!r}; choose one of {', '.join(PROFILES)}") from None
+        raise InputError(f"no profile is called {name!r}", hint=f"choose one of {', '.join(PROFILES)}") from None
 
 
 BYTES_PER_PARTITION = 32 * 1024 * 1024

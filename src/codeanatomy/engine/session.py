@@ -20,6 +20,7 @@ from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from codeanatomy.engine.archive import archive_options, archive_path, train_in_background
+from codeanatomy.engine.causes import cause_of, text_of
 from codeanatomy.engine.daemon import PRELOAD
 from codeanatomy.engine.java import require_java
 from codeanatomy.engine.jvm import (
@@ -46,7 +47,7 @@ def open_engine(settings: EngineSettings | None = None) -> Iterator[SparkSession
     """A Spark session; when the block ends, its JVM, its workers and its files are gone."""
     settings = settings or EngineSettings()
     if SparkContext._gateway is not None or SparkSession.getActiveSession() is not None:
-        raise InputError("this Python process already runs Spark; use a process of its own for CodeAnatomy")
+        raise InputError("this Python process already runs Spark", hint="use a process of its own for CodeAnatomy")
     session = _remote_session(settings, settings.remote) if settings.remote else own_session(settings)
     with libraries_quiet(), session as spark:
         yield spark
@@ -100,7 +101,7 @@ def own_session(settings: EngineSettings, seconds_to_stop: float = SECONDS_TO_ST
             yield spark
         except (CapturedException, Py4JJavaError) as error:
             # Its text lives in the JVM and would be lost with it.
-            raise PySparkException(str(error)).with_traceback(error.__traceback__) from None
+            raise PySparkException(text_of(error)).with_traceback(error.__traceback__) from None
         except (Py4JError, OSError, EOFError) as error:
             if (death := death_of(gateway.proc)) is None:
                 raise
@@ -153,7 +154,7 @@ def _connect(gateway: JavaGateway, launch: Launch) -> SparkSession:
         context._accumulatorServer.handle_error = _ignore_error  # type: ignore[method-assign]
         return SparkSession.builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        cause = str(error).partition("\n")[0] if isinstance(error, PySparkException) else complaint_in(launch.log)
+        cause = cause_of(error) if isinstance(error, PySparkException) else complaint_in(launch.log)
         raise MachineError(
             f"Spark did not start on {launch.conf['spark.master']}: {cause} (log: {launch.log})"
         ) from None
@@ -182,7 +183,7 @@ def _disconnect(gateway: JavaGateway, seconds_to_stop: float) -> None:
 def _remote_session(settings: EngineSettings, url: str) -> Iterator[SparkSession]:
     address = urlsplit(url)
     if address.scheme != "sc" or not address.hostname:
-        raise InputError(f"{url} is not the address of a Spark Connect server; it looks like sc://host:15002")
+        raise InputError(f"{url} is not the address of a Spark Connect server", hint="it looks like sc://host:15002")
     # The client itself would retry for minutes before it says so.
     try:
         socket.create_connection((address.hostname, address.port or 15002), timeout=10).close()
@@ -191,7 +192,7 @@ def _remote_session(settings: EngineSettings, url: str) -> Iterator[SparkSession
     try:
         spark = SparkSession.builder.remote(url).create()
     except ImportError as error:
-        raise MachineError("--remote needs more packages: pip install 'codeanatomy[connect]'") from error
+        raise MachineError("--remote needs more packages", hint="pip install 'codeanatomy[connect]'") from error
     try:
         for key, value in settings.sql_conf().items():
             spark.conf.set(key, value)

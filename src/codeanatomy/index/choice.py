@@ -20,7 +20,7 @@ def choose_provider(choice: str, scip: str | None, root: Path) -> Provider | Non
         return _scip_provider(scip, root)
     pyrefly = find_pyrefly()
     if pyrefly is None and choice == "pyrefly":
-        raise MachineError("pyrefly is not installed beside codeanatomy: install it, or use --index none")
+        raise MachineError("pyrefly is not installed beside codeanatomy", hint="install it, or use --index none")
     return PyreflyProvider(pyrefly) if pyrefly else None
 
 
@@ -32,5 +32,7 @@ def _scip_provider(scip: str | None, root: Path) -> Provider:
         return ScipFileProvider.of(Path(scip))
     tool = find_scip_python(root)
     if tool is None:
-        raise MachineError("scip-python is not on the search path: install it, or name an index with --scip FILE")
+        raise MachineError(
+            "scip-python is not on the search path", hint="install it, or name an index with --scip FILE"
+        )
     return ScipPythonProvider(tool)

@@ -23,6 +23,7 @@ from codeanatomy.index import scip_format as scip
 from codeanatomy.index import symbols
 from codeanatomy.index.documents import DEFINITION, Diagnostic, Document, Occurrence, Relationship, Symbol
 from codeanatomy.index.positions import Positions
+from codeanatomy.repo.reading import open_regular
 
 SCIP_PYTHON: Final = "scip-python"
 """The indexer that reads every source as UTF-8, whatever its coding cookie says."""
@@ -69,7 +70,10 @@ class ScipDocument(Document):
 def open_index(path: Path) -> ScipIndex:
     """Find the documents of an index; of each, only the path is looked at."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with (
+            open_regular(path, follow_link=True) as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
             return _scanned(path, data)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

@@ -6,6 +6,7 @@ Columns of an index count characters, so a document is read together with the by
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +25,7 @@ from codeanatomy.index.provider import Failed, Reader, Results
 from codeanatomy.index.scip import ScipIndex, open_index, read_document, read_external_symbols
 from codeanatomy.index.scip_python import ScipPython, run_scip_python
 from codeanatomy.repo.modules import ModuleName
+from codeanatomy.repo.reading import open_regular, read_regular
 from codeanatomy.repo.snapshot import ScannedFile
 
 SHARD_BYTES: Final = 64 << 20
@@ -50,7 +52,7 @@ class ScipFileProvider:
     def of(cls, path: Path) -> ScipFileProvider:
         """The index at `path`, named by its bytes."""
         try:
-            with path.open("rb") as file:
+            with open_regular(path, follow_link=True) as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()[:24]
         except OSError as error:
             raise InputError(f"cannot read --scip {path}: {error.strerror}") from error
@@ -153,13 +155,9 @@ class ScipShard:
 
     def rows(self) -> pa.Table:
         """The bytes of each document and of each file."""
-        return table_of(
-            _BYTES,
-            (
-                (path, b"".join(self.index.read(self.index.documents[name])), (self.root / path).read_bytes())
-                for path, name in self.names.items()
-            ),
-        )
+        sources = (read_regular(self.root / path, sys.maxsize)[0] for path in self.names)
+        documents = (b"".join(self.index.read(self.index.documents[name])) for name in self.names.values())
+        return table_of(_BYTES, zip(self.names, documents, sources, strict=True))
 
     def reader(self) -> Reader:
         """Parses the documents."""

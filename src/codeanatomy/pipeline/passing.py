@@ -15,6 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from codeanatomy.repo.reading import read_optional
+from codeanatomy.repo.scan import MAX_FILE_BYTES
+
 ALL: Final = "*"
 """In a place of a name: every one, whatever it is called."""
 
@@ -64,9 +67,12 @@ class Texts:
 
     def _words_of(self, path: str) -> frozenset[str] | None:
         """The words of a file, as Python reads them; None if it cannot be read."""
+        content = read_optional(self._root / path, MAX_FILE_BYTES)
+        if content is None:
+            return None
         try:
-            text = (self._root / path).read_text(encoding="utf-8")
-        except (OSError, ValueError):
+            text = content.decode()
+        except UnicodeDecodeError:
             return None
         return frozenset(_WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text)))
 

@@ -50,7 +50,9 @@ def build(request: BuildRequest, *, listener: Listener | None = None, spark: Spa
             except TreeChangedError as error:
                 changed = error
                 clock.stages.clear()
-    raise InputError(f"{changed} changed while it was read, {ATTEMPTS} times in a row: try again when it is quiet")
+    raise InputError(
+        f"{changed} changed while it was read, {ATTEMPTS} times in a row", hint="try again when it is quiet"
+    )
 
 
 def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spark: SparkSession | None) -> BuildResult:
@@ -93,7 +95,9 @@ def strategy_of(request: BuildRequest, inputs: BuildInputs) -> Strategy:
     try:
         strategy = Strategy(request.strategy)
     except ValueError:
-        raise InputError(f"no strategy is called {request.strategy!r}; choose one of {', '.join(Strategy)}") from None
+        raise InputError(
+            f"no strategy is called {request.strategy!r}", hint=f"choose one of {', '.join(Strategy)}"
+        ) from None
     return Strategy.HYBRID if strategy is Strategy.SYMBOL_CLOSURE and inputs.provider else strategy
 
 

@@ -115,13 +115,15 @@ def verify(
     request = as_built(request, last)
     inputs = gather(request, location, state)
     if reasons := plan(last, inputs, replace(request, full=False)).reasons:
-        raise InputError(f"the last build is out of date ({', '.join(reasons)}): run `codeanatomy build`, then verify")
+        raise InputError(
+            f"the last build is out of date ({', '.join(reasons)})", hint="run `codeanatomy build`, then verify"
+        )
     with tempfile.TemporaryDirectory(prefix="codeanatomy-verify-") as scratch:
         fresh_state = create_state(StateLocation.at(scratch), state.buckets, state.repo_id)
         build(replace(request, state=scratch, storage_options={}, full=True), listener=listener, spark=spark)
         fresh = current_build(fresh_state)
         if fresh.snapshot_id != last.snapshot_id:
-            raise InputError("the tree changed while it was verified: run `codeanatomy build`, then verify")
+            raise InputError("the tree changed while it was verified", hint="run `codeanatomy build`, then verify")
         ours, theirs = _Side(state, last), _Side(fresh_state, fresh)
         tables = {table.name: _compare_table(table, ours, theirs) for table in (*STORED_TABLES, OWNER_DIGESTS)}
         if DOCUMENTS.name in last.tables:

@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from codeanatomy.catalogue.columns import Dataset
-from codeanatomy.errors import InputError
-from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side
+from codeanatomy.errors import CodeAnatomyError, InputError
+from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side, told_as_damage
 from codeanatomy.query.directory import whole_directory
 from codeanatomy.query.history import GRAPH_TABLES
+from codeanatomy.query.json_output import print_json
 from codeanatomy.store.builds import Build, current_build, find_build, list_builds
 from codeanatomy.store.cursors import check_cursor_name, move_cursor, read_cursor
 from codeanatomy.store.state import State
@@ -54,20 +55,14 @@ class Changes:
                 for table, key in GRAPH_TABLES.items()
             }
 
-    def print_json(self, stream: TextIO) -> None:
-        """Write the object that `changes --json` prints, a row at a time."""
+    def print_json(self, stream: TextIO) -> CodeAnatomyError | None:
+        """Write the object that `changes --json` prints, a row at a time; the error that ended it, if one did."""
         with self._opened() as connection:
-            head = json.dumps(self._builds())
-            stream.write(f'{head[:-1]}, "tables": {{')
-            for number, (table, key) in enumerate(GRAPH_TABLES.items()):
-                stream.write(f'{", " if number else ""}"{table.name}": {{')
-                for direction in DIRECTIONS:
-                    stream.write(f'{", " if direction != DIRECTIONS[0] else ""}"{direction}": [')
-                    for place, row in enumerate(self._rows(connection, table, key, direction)):
-                        stream.write(f"{',' if place else ''}\n{json.dumps(row)}")
-                    stream.write("]")
-                stream.write("}")
-            stream.write("}}\n")
+            tables = {
+                table.name: {direction: self._rows(connection, table, key, direction) for direction in DIRECTIONS}
+                for table, key in GRAPH_TABLES.items()
+            }
+            return print_json(self._builds() | {"tables": tables}, stream)
 
     def write_parquet(self, out: str) -> Counts:
         """Write one file per table and direction to the directory `out`, replacing earlier changes there."""
@@ -92,7 +87,7 @@ class Changes:
         """The builds and how many rows changed, as commands print them."""
         return self._builds() | {"tables": counts}
 
-    def _builds(self) -> dict[str, str | None]:
+    def _builds(self) -> dict[str, Any]:
         return {
             "cursor": self.cursor,
             "from_build": self.before.build_id if self.before else None,
@@ -114,8 +109,9 @@ class Changes:
     def _rows(
         self, connection: duckdb.DuckDBPyConnection, table: Dataset, key: str, direction: str
     ) -> Iterator[dict[str, Any]]:
-        for batch in self._batches(connection, table, key, direction):
-            yield from batch.to_pylist()
+        with told_as_damage(self.state):
+            for batch in self._batches(connection, table, key, direction):
+                yield from batch.to_pylist()
 
     def _batches(
         self, connection: duckdb.DuckDBPyConnection, table: Dataset, key: str, direction: str
@@ -134,8 +130,8 @@ def changes_since(state: State, cursor: str, *, build: str | None = None, reset:
     before = next((build for build in list_builds(state) if build.build_id == found.build_id), None)
     if before is None:
         raise InputError(
-            f"build {found.build_id}, the last that cursor {cursor} acknowledged, is no longer kept: "
-            "use --reset and start from an empty copy"
+            f"build {found.build_id}, the last that cursor {cursor} acknowledged, is no longer kept",
+            hint="use --reset and start from an empty copy",
         )
     return Changes(state, cursor, before, after)
 

@@ -38,7 +38,7 @@ def side_by_side(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the tables of both builds, of the buckets in which any of them differs; None has no rows."""
     buckets = _differing_buckets(before, after, tables)
-    with connect() as connection, _told_as_damage(state), interruptible(connection):
+    with connect() as connection, told_as_damage(state), interruptible(connection):
         for side, build in ((BEFORE, before), (AFTER, after)):
             connection.execute(f"CREATE SCHEMA {side}")
             for table in tables:
@@ -106,11 +106,12 @@ def _in_buckets(file: str, buckets: Collection[int] | None) -> bool:
 
 
 @contextmanager
-def _told_as_damage(state: State) -> Iterator[None]:
+def told_as_damage(state: State) -> Iterator[None]:
+    """What reading the builds of a state may fail with, as an error of that state."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException) as error:
         reason = " ".join(str(error).splitlines()[0].split())
         raise StateError(
-            f"cannot read the builds of {state.location.uri} ({reason}): `codeanatomy doctor` says more"
+            f"cannot read the builds of {state.location.uri} ({reason})", hint="`codeanatomy doctor` says more"
         ) from error

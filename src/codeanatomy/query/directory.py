@@ -18,7 +18,7 @@ def whole_directory(out: str, manifest: str) -> Iterator[Path]:
     target = Path(out).absolute()
     ours = (target / manifest).is_file() and not target.is_symlink()
     if target.exists() and not ours and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{out} exists and is not an earlier publication: choose another --out or empty it")
+        raise InputError(f"{out} exists and is not an earlier publication", hint="choose another --out or empty it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:

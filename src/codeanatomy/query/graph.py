@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
-from codeanatomy.query.sql import answer
+from codeanatomy.query.sql import NO_LIMITS, Limits, answer
 from codeanatomy.store.builds import Build, current_build, find_build
 from codeanatomy.store.bundles import read_bundle_rows
 from codeanatomy.store.location import locate_state
@@ -41,9 +41,9 @@ class Graph:
         """Answer one SELECT over the views of the build."""
         return self.read(query).read_all()
 
-    def read(self, query: str) -> pa.RecordBatchReader:
+    def read(self, query: str, limits: Limits = NO_LIMITS, rows_per_batch: int = 100_000) -> pa.RecordBatchReader:
         """Answer one SELECT, batch by batch."""
-        return answer(query, self._open_table, self.build.fingerprints["extractor"])
+        return answer(query, self._open_table, self.build.fingerprints["extractor"], limits, rows_per_batch)
 
     def callers(self, name: str) -> Answer:
         """Who calls `name`."""

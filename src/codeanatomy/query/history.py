@@ -89,8 +89,8 @@ def choose_builds(state: State, before: str | None = None, after: str | None = N
     former = next((build for build in list_builds(state) if build.build_id == latter.parent_build_id), None)
     if former is None:
         raise InputError(
-            f"build {latter.parent_build_id}, which {latter.build_id} was made from, is no longer kept: "
-            "name one of those that `codeanatomy builds` lists"
+            f"build {latter.parent_build_id}, which {latter.build_id} was made from, is no longer kept",
+            hint="name one of those that `codeanatomy builds` lists",
         )
     return former, latter
 

@@ -103,11 +103,11 @@ def _names(graph: Graph, name: str) -> tuple[str, ...]:
     exact = tuple(row["qname"] for row in found if row["whole"])
     names = exact or tuple(row["qname"] for row in found)
     if not names:
-        raise InputError(f"nothing in the graph is called {name!r}{_suggestions(graph, name)}")
+        raise InputError(f"nothing in the graph is called {name!r}", hint=_suggestions(graph, name))
     return names
 
 
-def _suggestions(graph: Graph, name: str) -> str:
+def _suggestions(graph: Graph, name: str) -> str | None:
     """Names that look like it."""
     last = name.rpartition(".")[2]
     rows = graph.sql(
@@ -116,7 +116,7 @@ def _suggestions(graph: Graph, name: str) -> str:
         ORDER BY levenshtein(name, {_quoted(last)}), qname LIMIT {_SUGGESTIONS}
         """
     )
-    return f"; there is {', '.join(rows['qname'].to_pylist())}" if rows.num_rows else ""
+    return f"there is {', '.join(rows['qname'].to_pylist())}" if rows.num_rows else None
 
 
 def _meant(names: Sequence[str], question: str) -> Iterable[str]:

@@ -53,9 +53,11 @@ def publish(
 ) -> Published:
     """Write the datasets to the directory `out`, replacing an earlier publication there."""
     if canonical and form == "duckdb":
-        raise InputError("a DuckDB file carries a random identifier, so it is never canonical: use --format parquet")
+        raise InputError(
+            "a DuckDB file carries a random identifier, so it is never canonical", hint="use --format parquet"
+        )
     if tables and form == "scip":
-        raise InputError("a SCIP index is one whole: --table goes with --format parquet or duckdb")
+        raise InputError("a SCIP index is one whole", hint="--table goes with --format parquet or duckdb")
     chosen = [_public(name) for name in tables or DEFAULT_TABLES]
     with whole_directory(out, MANIFEST) as place:
         if form == "scip":
@@ -105,5 +107,5 @@ def _write_duckdb(place: Path, tables: Tables, on_table: Callable[[str], None]) 
 
 def _public(name: str) -> Dataset:
     if name not in PUBLIC:
-        raise InputError(f"no dataset is called {name!r}; choose from {', '.join(sorted(PUBLIC))}")
+        raise InputError(f"no dataset is called {name!r}", hint=f"choose from {', '.join(sorted(PUBLIC))}")
     return PUBLIC[name]

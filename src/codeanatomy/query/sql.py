@@ -2,30 +2,29 @@
 
 The connection may read the data files of the pinned tables that a query needs and nothing more: no other file, no
 extensions, no settings that a query could change back, one SELECT at a time. Tables on an object store come as Arrow
-datasets.
+datasets. `Limits` bound what a query may take; its rows come in batches, so that an answer of any size can be printed.
 """
 
 from __future__ import annotations
 
-import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.places import cache_directory
-from codeanatomy.errors import InputError
+from codeanatomy.errors import InputError, MachineError
 from codeanatomy.query.interrupts import interruptible
 from codeanatomy.query.views import PUBLIC, view_of
-
-_REFERENCES = re.compile(r"\b((?:from|join)\s+)references\b", re.IGNORECASE)
-"""The view `references` has the name of a keyword: people will not think of quoting it."""
 
 _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
@@ -38,38 +37,53 @@ OpenTable = Callable[[str], ds.Dataset | Sequence[str]]
 """Gives a stored table by name: its data files if they are on this machine, else a dataset."""
 
 
-def connect() -> duckdb.DuckDBPyConnection:
+@dataclass(frozen=True)
+class Limits:
+    """The most a query may take: seconds that DuckDB works on it, and megabytes that DuckDB holds; None is no limit."""
+
+    seconds: float | None = None
+    memory_mb: int | None = None
+
+
+NO_LIMITS = Limits()
+
+
+def connect(memory_mb: int | None = None) -> duckdb.DuckDBPyConnection:
     """A connection that holds nothing yet and installs nothing by itself."""
     # What does not fit into memory would by default be spilled to the current directory.
-    spill = {"temp_directory": str(cache_directory() / "spill")}
-    return duckdb.connect(":memory:", config=_LOCKED | spill)
+    config = _LOCKED | {"temp_directory": str(cache_directory() / "spill")}
+    if memory_mb is not None:
+        config["memory_limit"] = f"{memory_mb}MiB"
+    return duckdb.connect(":memory:", config=config)
 
 
-def answer(query: str, open_table: OpenTable, extractor: str, rows_per_batch: int = 100_000) -> pa.RecordBatchReader:
+def answer(
+    query: str, open_table: OpenTable, extractor: str, limits: Limits = NO_LIMITS, rows_per_batch: int = 100_000
+) -> pa.RecordBatchReader:
     """Answer one SELECT, batch by batch."""
-    return _Session(open_table, extractor).read(query, rows_per_batch)
+    return _Session(open_table, extractor, limits).read(query, rows_per_batch)
 
 
 class _Session:
     """One in-memory connection for one query; views appear when the query names them."""
 
-    def __init__(self, open_table: OpenTable, extractor: str) -> None:
+    def __init__(self, open_table: OpenTable, extractor: str, limits: Limits) -> None:
         self._open_table = open_table
         self._extractor = extractor
-        self._connection = connect()
+        self._limits = limits
+        self._seconds_left = limits.seconds
+        self._connection = connect(limits.memory_mb)
         self._offered: set[str] = set()
         self._files: list[str] = []
 
     def read(self, query: str, rows_per_batch: int) -> pa.RecordBatchReader:
         """Offer what the query names, lock the connection, then answer."""
-        query = _REFERENCES.sub(r'\1"references"', query)
-        with _told_in_one_line(), interruptible(self._connection):
+        query = _with_quotes(query)
+        with self._limited():
             statements = self._connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise InputError("sql takes one SELECT statement; the graph is read-only")
             for name in sorted(_named_tables(query)):
-                if name not in PUBLIC:
-                    raise InputError(f"sql: no dataset is called {name!r}; there are {', '.join(sorted(PUBLIC))}")
                 self._offer(name)
             self._connection.execute(f"SET allowed_paths = {list_of(self._files)}")
             self._connection.execute("SET enable_external_access = false")
@@ -78,9 +92,30 @@ class _Session:
         return pa.RecordBatchReader.from_batches(answer.schema, self._batches(answer))
 
     def _batches(self, answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """The answer as it comes; holds on to the session until it is drained."""
-        with _told_in_one_line(), interruptible(self._connection):
-            yield from answer
+        """The answer as it comes; holds on to the session until it is drained. Time the reader takes is its own."""
+        while True:
+            with self._limited():
+                batch = _next_of(answer)
+            if batch is None:
+                return
+            yield batch
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Let DuckDB work for the time that is left; what it fails with is told in one line."""
+        with _told_in_one_line(self._limits), interruptible(self._connection):
+            if self._seconds_left is None:
+                yield
+                return
+            began = time.monotonic()
+            timer = threading.Timer(max(self._seconds_left, 0), self._connection.interrupt)
+            timer.start()
+            try:
+                yield
+            finally:
+                timer.cancel()
+                timer.join()  # a thread that holds on to the connection must not outlive it
+                self._seconds_left -= time.monotonic() - began
 
     def _offer(self, name: str) -> None:
         """Make the dataset `name`, and what it is made from, known to the connection."""
@@ -112,20 +147,55 @@ def list_of(texts: Sequence[str]) -> str:
     return exp.convert(list(texts)).sql(dialect="duckdb")
 
 
+def _with_quotes(query: str) -> str:
+    """The query with every bare `references` in quotes, for people will not think of quoting the name of a view.
+
+    To DuckDB it is a keyword. In a SELECT it can only be a name, and a name means the same in quotes.
+    """
+    try:
+        query.encode()
+        tokens = sqlglot.tokenize(query, dialect="duckdb")
+    except UnicodeEncodeError as error:
+        raise InputError("sql: the query is not valid UTF-8") from error
+    except SqlglotError:
+        return query  # DuckDB says better what is wrong with it
+    for token in reversed([each for each in tokens if each.token_type is TokenType.REFERENCES]):
+        query = f'{query[: token.start]}"{token.text}"{query[token.end + 1 :]}'
+    return query
+
+
 def _named_tables(query: str) -> set[str]:
-    """Tables a statement names, without those it defines itself. DuckDB's own list fails on `JOIN … USING`."""
+    """Datasets that a statement names. DuckDB's own list fails on `JOIN … USING`."""
     try:
         tree = sqlglot.parse_one(query, dialect="duckdb")
     except SqlglotError as error:
         raise InputError(f"sql: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise InputError("sql: the query is nested too deeply") from error
+    named = {table.name.lower() for table in tree.find_all(exp.Table) if table.name}
     defined = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    return {table.name.lower() for table in tree.find_all(exp.Table) if table.name} - defined
+    if unknown := named - PUBLIC.keys() - defined:
+        raise InputError(f"sql: no dataset is called {min(unknown)!r}", hint=f"there are {', '.join(sorted(PUBLIC))}")
+    return named & PUBLIC.keys()
+
+
+def _next_of(answer: pa.RecordBatchReader) -> pa.RecordBatch | None:
+    try:
+        return next(answer, None)
+    except OSError as error:  # what a stream makes of DuckDB's errors
+        raise duckdb.Error(str(error)) from error
 
 
 @contextmanager
-def _told_in_one_line() -> Iterator[None]:
+def _told_in_one_line(limits: Limits) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, pa.ArrowException) as error:
         message = str(error).split("\n\nLINE")[0]
+        if message.startswith("INTERRUPT") and limits.seconds is not None:
+            told = f"sql: stopped after {limits.seconds:g} s"
+            raise MachineError(told, hint="give it more time with --timeout, or no limit with --timeout 0") from error
+        if message.startswith("Out of Memory") and limits.memory_mb is not None:
+            told = f"sql: the query needs more than {limits.memory_mb:,} MB"
+            raise MachineError(told, hint="give it more with --max-memory-mb") from error
         raise InputError(f"sql: {' '.join(message.split())}") from error

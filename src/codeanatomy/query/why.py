@@ -87,7 +87,7 @@ def why(graph: Graph, path: str) -> Why:
         if row["change_kind"] == "renamed":
             return Why(build_id, path, rebuilt=False, steps=(), reason=f"it was renamed to {row['path']}")
     if not _rows(graph, "repo_files", "path", path):
-        raise InputError(f"build {build_id} has no file {path}: paths are relative to the repository")
+        raise InputError(f"build {build_id} has no file {path}", hint="paths are relative to the repository")
     for row in _rows(graph, "inc_reconsidered_files", "path", path):
         looked_at, cause = row["looked_at"].removeprefix("?"), row["caused_by_path"]
         reason = f"it looked at {looked_at}, which {cause} changed; every answer came out as it was"

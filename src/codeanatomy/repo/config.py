@@ -47,11 +47,11 @@ def _parsed(name: str, content: bytes) -> Mapping[str, object]:
         return tomllib.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{name} is not UTF-8 (at line {line}); save it as UTF-8") from error
+        raise InputError(f"{name} is not UTF-8 (at line {line})", hint="save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name} is not valid TOML: {error}; correct it") from error
+        raise InputError(f"{name} is not valid TOML: {error}", hint="correct it") from error
     except RecursionError as error:
-        raise InputError(f"{name} is nested too deeply; simplify it") from error
+        raise InputError(f"{name} is nested too deeply", hint="simplify it") from error
 
 
 def _config(table: object, where: str) -> RepoConfig:
@@ -73,5 +73,5 @@ def source_root(text: str, where: str) -> str:
     """A source root in its one spelling: relative to the top, which is the empty text."""
     path = PurePosixPath(text)
     if path.is_absolute() or ".." in path.parts:
-        raise InputError(f"root '{text}' in {where} leaves the repository; give a directory relative to its top")
+        raise InputError(f"root '{text}' in {where} leaves the repository", hint="give a directory relative to its top")
     return "" if path == PurePosixPath() else str(path)

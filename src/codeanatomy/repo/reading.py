@@ -1,25 +1,42 @@
-"""Read files of the analysed tree, which nobody has vouched for.
+"""Read files of the analysed tree, which nobody has vouched for, and files that the user names.
 
-Never follows a link in the last component, never blocks on a fifo, never reads past a limit.
+Never blocks on a fifo, never reads past a limit. A link in the last component is followed only if the user named it.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from pathlib import Path
 
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def open_regular(path: Path | bytes, *, follow_link: bool = False) -> io.BufferedReader:
+    """A regular file, opened; OSError for anything else."""
+    stream = os.fdopen(os.open(path, _FLAGS | (0 if follow_link else os.O_NOFOLLOW)), "rb")
+    if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        return stream
+    stream.close()
+    raise OSError(errno.EINVAL, "Not a regular file")
 
 
 def read_regular(path: Path | bytes, limit: int) -> tuple[bytes, os.stat_result]:
     """At most `limit` bytes of a regular file, and its stat from before they were read; OSError for anything else."""
-    with os.fdopen(os.open(path, _FLAGS), "rb") as stream:
+    with open_regular(path) as stream:
         status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "Not a regular file")
         return stream.read(min(status.st_size, limit)), status
+
+
+def read_named(path: Path, limit: int) -> bytes:
+    """A regular file that the user named, or a link to one; OSError for anything else, and for one that is larger."""
+    with open_regular(path, follow_link=True) as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"Larger than {limit:,} bytes")
+    return content
 
 
 def read_optional(path: Path | bytes, limit: int) -> bytes | None:

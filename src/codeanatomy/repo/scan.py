@@ -132,7 +132,7 @@ def scan(
     progress: Callable[[int], None] | None = None,
 ) -> Snapshot:
     """Scan the tree at `root`; `progress` is told the number of files after each of them."""
-    top = _checked_root(root)
+    top = checked_root(root)
     started_ns = time.time_ns()
     files: list[ScannedFile] = []
     skipped: list[Skipped] = []
@@ -182,17 +182,18 @@ def _location(root: Path, path: str) -> bytes:
     return os.path.join(os.fsencode(root), path.encode())  # noqa: PTH118
 
 
-def _checked_root(root: Path) -> Path:
+def checked_root(root: Path) -> Path:
+    """The directory of a repository, resolved; refused if there is none that can be read."""
     try:
         is_directory = stat.S_ISDIR(root.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
-        raise InputError(f"no such directory: {root}; give the path of the repository to analyse") from error
+        raise InputError(f"no such directory: {root}", hint="give the path of the repository to analyse") from error
     except OSError as error:
-        raise InputError(f"cannot open {root}: {_reason(error)}; give a directory that can be read") from error
+        raise InputError(f"cannot open {root}: {_reason(error)}", hint="give a directory that can be read") from error
     if not is_directory:
-        raise InputError(f"not a directory: {root}; give the directory of the repository, not a file in it")
+        raise InputError(f"not a directory: {root}", hint="give the directory of the repository, not a file in it")
     if not os.access(root, os.R_OK | os.X_OK):
-        raise InputError(f"cannot read the directory {root}; check its permissions")
+        raise InputError(f"cannot read the directory {root}", hint="check its permissions")
     return root.resolve()
 
 

@@ -105,7 +105,7 @@ def current_build(state: State) -> Build:
     """The build readers open by default; an error if there is none."""
     build = latest_build(state)
     if build is None:
-        raise InputError(f"no build at {state.location.uri} yet: run `codeanatomy build`")
+        raise InputError(f"no build at {state.location.uri} yet", hint="run `codeanatomy build`")
     return build
 
 
@@ -117,7 +117,7 @@ def find_build(state: State, prefix: str) -> Build:
     if not rows and len(prefix) >= SHORTEST_COMMIT:
         rows = [row for row in every if (row["git_commit"] or "").startswith(prefix.lower())][-1:]
     if not rows:
-        raise InputError(f"no build {prefix}: `codeanatomy builds` lists them")
+        raise InputError(f"no build {prefix}", hint="`codeanatomy builds` lists them")
     if len(rows) > 1:
         raise InputError(f"build {prefix} could be any of {', '.join(row['build_id'] for row in rows)}")
     with reading(state.location):

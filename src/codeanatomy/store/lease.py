@@ -43,7 +43,7 @@ def hold_lease(location: StateLocation) -> Iterator[Lease]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StateError(
-                f"another build is writing this state{_owner(descriptor)}: wait for it or stop it"
+                f"another build is writing this state{_owner(descriptor)}", hint="wait for it or stop it"
             ) from error
         with writing(location):
             os.ftruncate(descriptor, 0)

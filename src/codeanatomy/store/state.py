@@ -119,7 +119,7 @@ def state_exists(location: StateLocation) -> bool:
 def open_state(location: StateLocation) -> State:
     """The state that is there."""
     if not state_exists(location):
-        raise InputError(f"no build at {location.uri} yet: run `codeanatomy build`")
+        raise InputError(f"no build at {location.uri} yet", hint="run `codeanatomy build`")
     with reading(location):
         table = DeltaTable(location.table_uri(BUILDS), storage_options=location.options())
         settings = table.metadata().configuration
