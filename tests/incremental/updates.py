@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 import codeanatomy as ca
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.tables import ANSWERS, MODULE_LOOKUPS
-from codeanatomy.pipeline.preview import preview
+from codeanatomy.pipeline.preview import Preview, preview
+from codeanatomy.pipeline.stages import START
 from codeanatomy.repo.snapshot import file_id
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests
@@ -66,8 +67,16 @@ def update(
     told = {tuple(row.values()) for row in after.sql(_REASONS).to_pylist()}
     expected = {(each.path, str(each.reason_kind), each.reason_ref, each.caused_by) for each in foreseen.files}
     wrong = [f"the preview had {sorted(expected - told)}, not {sorted(told - expected)}"] if told != expected else []
+    wrong += _stages_that_differ(foreseen, result)
     wrong += [*_unannounced(before, after), *(unequal(ca.verify(request, spark=spark)) if compared else ())]
     return "\n".join(wrong)
+
+
+def _stages_that_differ(foreseen: Preview, result: ca.BuildResult) -> list[str]:
+    """What the preview lists and what was run: the same, but for the start of a session, which tests share."""
+    planned = sorted(stage for stage in foreseen.stages if stage != START)
+    run = sorted(stage.name for stage in result.stages)
+    return [] if planned == run else [f"the stages {planned} were planned, and {run} were run"]
 
 
 def _unannounced(before: ca.Graph, after: ca.Graph) -> Iterator[str]:

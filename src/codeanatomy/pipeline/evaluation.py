@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial, reduce
-from graphlib import TopologicalSorter
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +19,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
 from codeanatomy.catalogue.tables import (
     ANSWERS,
-    DOCUMENT_VIEWS,
     DOCUMENTS,
     FACTS,
     SCAN_REPO,
@@ -44,7 +42,8 @@ from codeanatomy.pipeline.indexing import Indexing, read_documents
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.made import Made, Scope
 from codeanatomy.pipeline.progress import StageClock
-from codeanatomy.rules.compiler import CompiledRule, by_output, dependencies, needed_rules
+from codeanatomy.pipeline.stages import INDEX, needs_of, sorter_of
+from codeanatomy.rules.compiler import CompiledRule, by_output, needed_rules
 from codeanatomy.rules.evaluator import evaluate, offer
 from codeanatomy.store.builds import Build
 from codeanatomy.store.datafiles import collect_rows
@@ -92,7 +91,7 @@ def make_whole(
 
     def make_documents() -> None:
         if started is not None and not is_made(DOCUMENTS):
-            with clock.stage("index") as stage:
+            with clock.stage(INDEX) as stage:
                 frame = read_documents(spark, state, files, facts_version, started)
                 outcome = write_table(
                     frame, DOCUMENTS, state, previous=previous.get(DOCUMENTS.name), identity=SCIP_DOCUMENTS.names()
@@ -126,7 +125,7 @@ def make_whole(
         offer(name, frame)
 
     with shared_rows(state):
-        _make_in_order(_order(dependencies(rules)), make)
+        _make_in_order(needs_of(needed), make)
 
 
 def make_scoped(
@@ -158,7 +157,7 @@ def make_scoped(
             offer_documents(spark, needed, state, made.version(DOCUMENTS), owners=scope.rebuilt)
 
     read = {name for rule in of_files for name in rule.inputs} - {ANSWERS.name}
-    needs = {name: needed - {ANSWERS.name} for name, needed in _order(dependencies(rules)).items()}
+    needs = {name: needed - {ANSWERS.name} for name, needed in needs_of(of_files).items()}
 
     def parts(name: str) -> list[Callable[[], DataFrame]]:
         """The frames whose union a dataset is; of few files, those of some rules at a time."""
@@ -246,16 +245,9 @@ def _rows_of_no_file(
     return {name: evaluate(spark, each).toArrow() for name, each in groups.items()}
 
 
-def _order(needs: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """What each dataset needs, the answers and the documents among them."""
-    said = {dataset.name for dataset in (SCIP_DOCUMENTS, *DOCUMENT_VIEWS)}
-    made = {name: {DOCUMENTS.name if each in said else each for each in needed} for name, needed in needs.items()}
-    return {DOCUMENTS.name: set(), ANSWERS.name: {DOCUMENTS.name}, **made}
-
-
 def _make_in_order(needs: Mapping[str, set[str]], make: Callable[[str], None]) -> None:
     """Make every dataset as soon as what it needs is made; one's planning hides behind another's work."""
-    sorter = TopologicalSorter({name: needed & needs.keys() for name, needed in needs.items()})
+    sorter = sorter_of(needs)
     sorter.prepare()
     running: dict[Future[None], str] = {}
     with ThreadPoolExecutor(MADE_AT_ONCE) as pool:

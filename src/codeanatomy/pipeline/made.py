@@ -46,6 +46,10 @@ class Scope:
     answers: pa.Table
     before: Mapping[str, Mapping[str, SetDigest]]
 
+    def __bool__(self) -> bool:
+        """Whether there is anything to rebuild."""
+        return bool(self.rebuilt | self.gone | self.asked)
+
     @property
     def is_small(self) -> bool:
         """Whether its rows are better made here than spread over tasks."""

@@ -11,15 +11,10 @@ from codeanatomy.pipeline.plan import Plan
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest, Mode
 from codeanatomy.pipeline.run import plan, strategy_of
+from codeanatomy.pipeline.stages import SCAN, analysis_stages, full_stages, update_stages
 from codeanatomy.store.builds import Build, latest_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state, state_exists
-
-_STAGES = {
-    Mode.NOOP: ("scan",),
-    Mode.INCREMENTAL: ("scan", "extract", "impact", "answers", "cpg_nodes", "cpg_edges", "publish"),
-    Mode.FULL: ("scan", "start", "extract", "answers", "cpg_nodes", "cpg_edges", "publish"),
-}
 
 
 @dataclass(frozen=True)
@@ -29,6 +24,7 @@ class Preview:
     plan: Plan
     files: tuple[ImpactedFile, ...]
     total: int
+    stages: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
         """The answer of `plan --json`."""
@@ -47,7 +43,7 @@ class Preview:
             "invalidations": [
                 {"kind": each.kind, "name": each.name, "tables": list(each.tables)} for each in self.plan.invalidations
             ],
-            "stages": list(_STAGES[self.plan.mode]),
+            "stages": list(self.stages),
         }
 
 
@@ -60,19 +56,29 @@ def preview(request: BuildRequest, *, listener: Listener | None = None) -> Previ
     strategy = strategy_of(request, inputs)
     the_plan = plan(last, inputs, request)
     if state is None or last is None or the_plan.mode is Mode.FULL:
-        return _of_everything(the_plan, state, last, inputs)
+        return _of_everything(the_plan, state, last, inputs, (SCAN,))
     if the_plan.mode is Mode.NOOP:
-        return Preview(the_plan, (), len(inputs.snapshot.files))
-    from codeanatomy.pipeline.update import analyse, full_plan, with_rules  # noqa: PLC0415 - loads the parser
+        return Preview(the_plan, (), len(inputs.snapshot.files), (SCAN,))
+    from codeanatomy.pipeline.update import analyse, full_plan, scope_of, with_rules  # noqa: PLC0415 - loads the parser
+
+    analysed = (SCAN, *analysis_stages(inputs))
 
     analysis = analyse(state, last, inputs, strategy, StageClock(listener or Silent()))
     if instead := full_plan(the_plan, last, analysis.impact, request.max_impact_depth):
-        return _of_everything(instead, state, last, inputs)
-    return Preview(the_plan, with_rules(analysis.impact, the_plan).files, len(inputs.snapshot.files))
+        return _of_everything(instead, state, last, inputs, analysed)
+    scope = scope_of(state, last, analysis.impact, analysis.documents, the_plan)
+    return Preview(
+        the_plan,
+        with_rules(analysis.impact, the_plan).files,
+        len(inputs.snapshot.files),
+        (*analysed, *update_stages(the_plan, inputs, scope)),
+    )
 
 
-def _of_everything(the_plan: Plan, state: State | None, last: Build | None, inputs: BuildInputs) -> Preview:
+def _of_everything(
+    the_plan: Plan, state: State | None, last: Build | None, inputs: BuildInputs, before: tuple[str, ...]
+) -> Preview:
     from codeanatomy.pipeline.publishing import full_impact  # noqa: PLC0415
 
     files = full_impact(the_plan, state, last, inputs).files
-    return Preview(the_plan, files, len(inputs.snapshot.files))
+    return Preview(the_plan, files, len(inputs.snapshot.files), (*before, *full_stages(inputs)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -31,16 +31,28 @@ class Silent:
 
 
 class StageClock:
-    """Times the stages of one build."""
+    """Times the stages of one build, and holds it to those that are planned, if any are."""
 
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
         self.began = time.monotonic()
         self.stages: list[Stage] = []
+        self._planned: set[str] = set()
+
+    def restart(self) -> None:
+        """The build starts over; its time goes on."""
+        self.stages.clear()
+        self._planned.clear()
+
+    def plan(self, stages: Iterable[str]) -> None:
+        """The build is about to run these stages."""
+        self._planned.update(stages)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[RunningStage]:
         """Time what happens inside; the caller may say how many rows it made."""
+        if self._planned and name not in self._planned:
+            raise RuntimeError(f"the build was not planned to run the stage {name}")
         self.listener.stage(name)
         running = RunningStage()
         start = time.monotonic()

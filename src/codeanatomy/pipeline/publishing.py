@@ -22,6 +22,7 @@ from codeanatomy.pipeline.plan import Plan
 from codeanatomy.pipeline.problems import NOT_INDEXED, SYNTAX_ERROR, not_looked_into
 from codeanatomy.pipeline.progress import StageClock
 from codeanatomy.pipeline.request import BuildResult, Mode, Problem, Strategy
+from codeanatomy.pipeline.stages import PUBLISH
 from codeanatomy.rules.compiler import CompiledRule
 from codeanatomy.store.builds import Build, new_build_id, publish
 from codeanatomy.store.bundles import write_bundle
@@ -54,7 +55,7 @@ def publish_build(
     """Make the build visible."""
     now = datetime.now(UTC)
     build_id = new_build_id(now)
-    with clock.stage("publish"):
+    with clock.stage(PUBLISH):
         rows = _bundle_rows(outcome)
         rules = [_rule(each) for each in inputs.rules]
         manifest = {

@@ -24,6 +24,7 @@ from codeanatomy.pipeline.problems import find_limits, find_problems
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.publishing import Outcome, full_impact, index_figures, publish_build, result_of
 from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Problem, Strategy
+from codeanatomy.pipeline.stages import EXTRACT, INDEX, SCAN, START, analysis_stages, full_stages
 from codeanatomy.rules.compiler import needed_rules
 from codeanatomy.store.builds import Build, latest_build
 from codeanatomy.store.layout import bucket_count_for
@@ -49,7 +50,7 @@ def build(request: BuildRequest, *, listener: Listener | None = None, spark: Spa
                 return _build_once(request, clock, peak, spark)
             except TreeChangedError as error:
                 changed = error
-                clock.stages.clear()
+                clock.restart()
     raise InputError(
         f"{changed} changed while it was read, {ATTEMPTS} times in a row", hint="try again when it is quiet"
     )
@@ -57,7 +58,7 @@ def build(request: BuildRequest, *, listener: Listener | None = None, spark: Spa
 
 def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spark: SparkSession | None) -> BuildResult:
     location = locate_state(request.repo, request.state, request.storage_options)
-    with clock.stage("scan") as stage:
+    with clock.stage(SCAN) as stage:
         state = open_state(location) if state_exists(location) else None
         inputs = gather(request, location, state)
         strategy = strategy_of(request, inputs)
@@ -125,6 +126,7 @@ def _update(
             return stack.enter_context(engine_for(replace(inputs.settings, short_run=True), spark, clock))
 
         made = Made(dict(last.tables))
+        clock.plan((*analysis_stages(inputs), START))  # the analysis of a large change needs the engine
         analysis = analyse(state, last, inputs, strategy, clock, made, engine)
         if instead := full_plan(the_plan, last, analysis.impact, request.max_impact_depth):
             return instead
@@ -145,8 +147,9 @@ def _build_all(
     from codeanatomy.pipeline.extraction import extract_new_contents  # noqa: PLC0415
 
     made = Made()
+    clock.plan(full_stages(inputs))
     with indexing(inputs) as started, engine_for(inputs.settings, spark, clock) as session:
-        with clock.stage("extract") as stage:
+        with clock.stage(EXTRACT) as stage:
             known = last.tables.get(FACTS.name) if last else None
             made.pins[FACTS.name] = extract_new_contents(session, state, inputs, known, clock.listener, stage)
             made.written[FACTS.name] = stage.rows != 0
@@ -171,7 +174,7 @@ def _build_all(
 
 def _costs(clock: StageClock, files: int) -> dict[str, float]:
     """What computing every table took, without what is not done twice for the same contents."""
-    once = ("scan", "start", "extract", "index")
+    once = (SCAN, START, EXTRACT, INDEX)
     return {
         "full_seconds": clock.seconds() - sum(s.seconds for s in clock.stages if s.name in once),
         "full_files": files,
@@ -194,7 +197,7 @@ def engine_for(settings: EngineSettings, spark: SparkSession | None, clock: Stag
     from codeanatomy.engine.session import open_engine  # noqa: PLC0415 - a no-op build never loads Spark
 
     with ExitStack() as stack:
-        with clock.stage("start"):
+        with clock.stage(START):
             session = stack.enter_context(open_engine(settings))
         yield session
 

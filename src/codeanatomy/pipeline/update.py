@@ -34,6 +34,7 @@ from codeanatomy.pipeline.progress import RunningStage, StageClock
 from codeanatomy.pipeline.publishing import Outcome, index_figures
 from codeanatomy.pipeline.reindexing import Documents, reindex
 from codeanatomy.pipeline.request import Mode, Problem, Strategy
+from codeanatomy.pipeline.stages import EXTRACT, IMPACT, INDEX, update_stages
 from codeanatomy.resolve import Asked
 from codeanatomy.resolve.index import Index
 from codeanatomy.store.builds import Build
@@ -97,7 +98,7 @@ def analyse(
     With `made`, new facts are stored as well; with an `engine`, large work is spread over its tasks.
     """
     changes = snapshot_changes(snapshot_at(state, last, inputs.roots), snapshot_of(inputs))
-    with clock.stage("extract") as stage:
+    with clock.stage(EXTRACT) as stage:
         facts, pin = _facts(state, last, inputs, changes, clock, made, engine, stage)
     modules = module_changes(changes, facts.names)
     exports = tuple(exports_that_changed(changes, facts))
@@ -111,10 +112,10 @@ def analyse(
         return read_documents_here(files, facts, started)
 
     if inputs.provider is not None:
-        with clock.stage("index") as stage:
+        with clock.stage(INDEX) as stage:
             documents = reindex(state, last, inputs, changes, modules, exports, lookups, facts, read)
             stage.rows = documents.asked
-    with clock.stage("impact") as stage:
+    with clock.stage(IMPACT) as stage:
         defined = _defined_symbols(state, last, documents) if documents is not None else None
         index = Index(files, facts.names, defined)
 
@@ -222,7 +223,8 @@ def rebuild(
     impact = analysis.impact
     documents = analysis.documents
     scope = scope_of(state, last, impact, documents, plan)
-    if scope.rebuilt | scope.gone | scope.asked:
+    clock.plan(update_stages(plan, inputs, scope))
+    if scope:
         with tuned(spark, job_conf(len(scope.rebuilt)) if scope.is_small else {}):
             if documents is not None:
                 made.add(_write_documents(spark, state, last, documents, scope))
