@@ -7,7 +7,7 @@ REPO ?= .
 ARGS ?=
 
 .PHONY: build test test-slow check format docs accuracy oracle lock java clean
-.PHONY: bench bench-resolution bench-depth bench-indexing bench-updates history mutations splices
+.PHONY: bench bench-resolution bench-depth bench-indexing bench-updates history mutations splices kills
 
 build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -56,6 +56,9 @@ mutations: $(READY) java ## Random edits of real packages: does an update find a
 
 splices: $(READY) java ## Random edits made of real code: is an answer missed, does one depend on the order? Writes bench/SPLICES.md
 	$(BIN)/python -m bench.splices $(ARGS)
+
+kills: $(READY) java ## Commands killed at random moments: is anything lost or left behind? Writes bench/KILLS.md
+	$(BIN)/python -m bench.kills $(ARGS)
 
 accuracy: $(READY) java ## Precision and recall of the call graph: hand-written cases, then test suites of real packages
 	$(BIN)/python -m bench.accuracy.ledger

@@ -1,7 +1,12 @@
 """Generated programs and edits of them: small packages over few names, so that names collide, dangle and come back.
 
 A program is a tree of texts by path. Everything is drawn from a `random.Random`, or from what Hypothesis gives for one.
-With a `prefix` its top-level names are its own, so that several programs fit into one repository.
+With a `prefix` its top-level names are its own, so that several programs fit into one repository. A byte that is no
+UTF-8 is in a text as what `surrogateescape` makes of it.
+
+Now and then a program is deep or wide: chains of 10 to 500 links, in one file or across files, packages many folders
+down, names that come through many star imports, modules that import each other. Some files are in an encoding that an
+indexer does not read.
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from math import exp, log
 from random import Random
 from typing import Final
 
@@ -31,6 +37,7 @@ _OTHER_PATHS: Final = (
     "{}p-stubs/b.pyi",
     "{}d/src/{}p/a.py",
     "{}q/src/{}r/a.py",
+    "{}deep/" + "n/" * 60 + "a.py",
 )
 """Packages with and without `__init__`, one beside a module of its name, stubs, and source roots."""
 
@@ -38,6 +45,7 @@ _USUAL_MODULES: Final = ("{}p.a", "{}p.b", "{}p", "{}q.a", "{}top")
 """Mostly a module imports from those before it, so that what it names is somewhere."""
 
 _OTHER_MODULES: Final = ("{}p.sub", "{}p.sub.a", "{}p.b.f", "{}q", "{}q.b", "{}r", "{}r.a", "{}d", "{}d.src.{}r.a")
+_DEEP_MODULE: Final = "{}deep" + ".n" * 60 + ".a"
 _OUTER_MODULES: Final = ("os", "{}none", "{}none.deep", "{}p.none")
 _RELATIVE_MODULES: Final = (".a", ".b", ".", "..", ".sub", ".sub.a", "..a", ".none")
 
@@ -52,6 +60,30 @@ _WORD: Final = re.compile(r"\b[fgCDxabmn]\b")
 _IMPORTED: Final = re.compile(r"\bfrom (\.*)([\w.]*) import (\w+|\*)")
 _DOTTED: Final = re.compile(r"\w+(?:\.\w+)*")
 _BROKEN: Final = "def (:\n    pass"
+_LATIN: Final = "# -*- coding: latin-1 -*-\n# caf\udce9"
+_UNPARSED: Final = (_BROKEN, _LATIN)
+
+SHORTEST, LONGEST = 10, 500
+"""Links of a chain."""
+
+WIDEST: Final = 40
+"""Modules whose names one module imports."""
+
+_STARTS: Final = {
+    "value": "class C:\n    def m(self):\n        return self\n\nv0 = C()",
+    "function": "class C:\n    def m(self):\n        return self\n\ndef v0():\n    return C()",
+    "class": "class v0:\n    def m(self):\n        return self",
+    "decorator": "def v0(f):\n    return f",
+}
+CHAINS: Final = {
+    "values": (_STARTS["value"], "v{0} = v{1}.m()"),
+    "imports": (_STARTS["function"], ""),
+    "names": (_STARTS["function"], "v{0} = v{1}"),
+    "bases": (_STARTS["class"], "class v{0}(v{1}):\n    pass"),
+    "decorators": (_STARTS["decorator"], "@v{1}\ndef v{0}(f):\n    return f"),
+    "results": (_STARTS["function"], "def v{0}():\n    return v{1}()"),
+}
+"""How a chain starts, and how each link is made of the one before; one of imports is always across files."""
 
 
 class Author:
@@ -67,7 +99,10 @@ class Author:
     def program(self) -> Program:
         """A program of the usual files and a few others."""
         others = self.random.sample(self._own(_OTHER_PATHS), self._number(1, 4))
-        return {path: self._source(path) for path in (*self._own(_USUAL_PATHS), *others)}
+        made = {path: self._source(path) for path in (*self._own(_USUAL_PATHS), *others)}
+        if self._number(0, 9) == 9:
+            self._chain(made)
+        return made
 
     def edited(self, program: Mapping[str, str], kinds: Sequence[str] = ()) -> Program:
         """The program after edits of these kinds, or after a few of any."""
@@ -121,7 +156,7 @@ class Author:
     def _absolute(self) -> str:
         if self._modules and not self._sometimes():
             return self._one_of(self._modules)
-        return self._one_of(self._own((*_USUAL_MODULES, *_OTHER_MODULES, *_OUTER_MODULES)))
+        return self._one_of(self._own((*_USUAL_MODULES, *_OTHER_MODULES, *_OUTER_MODULES, _DEEP_MODULE)))
 
     def _binding(self, name: str) -> str:
         """The name, which is bound from here on."""
@@ -287,6 +322,88 @@ class Author:
         path = self._one_of(sorted(self._past))
         program[path] = self._one_of(self._past[path])
 
+    # Deep and wide ones.
+
+    def _chain(self, program: Program) -> None:
+        """A chain in place of the one that is there, and a use of its end."""
+        for path in self._links(program):
+            del program[path]
+        kind = self._one_of(sorted(CHAINS))
+        length = self._length(LONGEST if kind != "names" else LONGEST // 10)  # each name is all those before it
+        self.chain(program, kind, length, across=bool(self._number(0, 1)))
+
+    def chain(self, program: Program, kind: str, length: int, *, across: bool) -> None:
+        """Add a chain of this kind and length, and a use of its end."""
+        package, user = self._own(("{}chain", "{}end.py"))
+        start, link = CHAINS[kind]
+        links = [link.format(number, number - 1) for number in range(1, length + 1)]
+        if link and not across:
+            program[f"{package}/m{length}.py"] = joined([start, *links])
+        else:
+            program[f"{package}/m0.py"] = joined([start])
+            for number, each in enumerate(links, 1):
+                imported = f"from {package}.m{number - 1} import v{number - 1}"
+                parts = [imported, each] if link else [f"{imported} as v{number}"]
+                program[f"{package}/m{number}.py"] = joined(parts)
+        last = f"v{length}"
+        program[user] = joined([f"from {package}.m{length} import {last}", f"{last}.m()", f"{last}().m()"])
+
+    def _links(self, program: Program) -> list[str]:
+        """The files of the chain that is there."""
+        return sorted(path for path in program if path.startswith(self._own(("{}chain/",))[0]))
+
+    def _length(self, longest: int) -> int:
+        """Of a chain: mostly a short one."""
+        steps = 20
+        share = self._number(0, steps) * self._number(0, steps) / steps**2
+        return round(exp(log(SHORTEST) + log(longest / SHORTEST) * share))
+
+    def _cut(self, program: Program) -> None:
+        """A chain without one of its links, or with another start."""
+        if not (paths := self._links(program)):
+            return
+        path = self._one_of(paths)
+        parts = statements(program[path])
+        if len(parts) > 1:
+            parts.pop(self._number(0, len(parts) - 1))
+            program[path] = joined(parts)
+        else:
+            del program[path]
+
+    def _touch(self, program: Program) -> None:
+        """A comment, which changes nothing."""
+        path = self._one_of(sorted(program))
+        program[path] = joined([*statements(program[path]), "pass  # touched"])
+
+    def _widen(self, program: Program) -> None:
+        """A module that has the names of many others, and one that uses them."""
+        package, wide, user = self._own(("{}wide", "{}every.py", "{}top.py"))
+        names = range(self._number(2, WIDEST))
+        program |= {f"{package}/m{number}.py": joined([f"class w{number}(C):\n    pass"]) for number in names}
+        program[wide] = joined([f"from {package}.m{number} import *" for number in names])
+        bases = ", ".join(f"w{number}" for number in names)
+        uses = [f"from {wide.removesuffix('.py')} import *", f"class D({bases}):\n    pass", "D().m()"]
+        program[user] = joined([*statements(program.get(user, "")), *uses])
+
+    def _circle(self, program: Program) -> None:
+        """Modules that import the same name from each other, in a circle."""
+        paths = self._own(_USUAL_PATHS)[: self._number(2, len(_USUAL_PATHS))]
+        modules = self._own(_USUAL_MODULES)[: len(paths)]
+        name = self._one_of(_OBJECTS)
+        way = self._one_of((f"import {name}", "import *", f"import {name} as x"))
+        for path, module in zip(paths, (*modules[1:], modules[0]), strict=True):
+            program[path] = joined([*statements(program.get(path, "")), f"from {module} {way}"])
+
+    def _encode(self, program: Program) -> None:
+        """A file in Latin-1, or one that was and is not text any more; then the other way round."""
+        path = self._path(program)
+        parts = statements(program[path])
+        if _LATIN in parts:
+            parts.remove(_LATIN)
+        else:
+            parts.insert(0 if not self._sometimes() else len(parts), _LATIN)
+        program[path] = joined(parts)
+
     def _path(self, program: Program) -> str:
         """A path of the program, mostly one that others import from."""
         imported = [path for path in self._own(_USUAL_PATHS[:3]) if path in program]
@@ -315,15 +432,25 @@ class Author:
 EDITS: Final = (
     *("add_statement", "remove_statement", "replace_word", "rename_definition", "replace", "break", "empty"),
     *("add", "delete", "rename", "copy", "swap", "revert"),
+    *("chain", "cut", "touch", "widen", "circle", "encode"),
 )
 """The kinds of edits there are."""
 
-_WEIGHTED: Final = (*EDITS, "add_statement", "remove_statement", "rename_definition", *["replace_word"] * 5)
+_WEIGHTED: Final = (
+    *EDITS,
+    *("add_statement", "remove_statement", "rename_definition", "add", "delete", "rename"),
+    *["replace_word"] * 5,
+)
 
 
 def statements(source: str) -> list[str]:
     """The statements of a generated source."""
     return [each for each in source.strip("\n").split("\n\n") if each]
+
+
+def encoded(text: str) -> bytes:
+    """The file of a text."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -355,7 +482,7 @@ def _in_order(parts: Sequence[str]) -> list[str]:
     kept: list[str] = []
     bound_later: set[str] = set()
     for part in reversed(parts):
-        if part == _BROKEN:
+        if part in _UNPARSED:
             kept.append(part)
             continue
         bound, used = _names_in(ast.parse(part).body)

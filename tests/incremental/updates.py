@@ -16,6 +16,7 @@ from codeanatomy.repo.snapshot import file_id
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests
 from codeanatomy.store.state import create_state
+from tests.incremental.generated import encoded
 
 BUCKETS = 4
 """More than a small repository gets, so that some are left alone."""
@@ -33,9 +34,9 @@ def put(root: Path, program: Mapping[str, str]) -> None:
     for path in there.keys() - program.keys():
         there[path].unlink()
     for path, text in program.items():
-        if path not in there or there[path].read_text() != text:
+        if path not in there or there[path].read_bytes() != encoded(text):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text)
+            (root / path).write_bytes(encoded(text))
 
 
 def first_build(root: Path, program: Mapping[str, str], spark: SparkSession, *, index: str | None = None) -> Path:

@@ -6,9 +6,10 @@ are worked out in both versions, and one that differs although its trail meets n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,10 @@ from codeanatomy.repo.modules import module_names
 from codeanatomy.repo.snapshot import file_id
 from codeanatomy.resolve import ContentNames, Index, Resolver, answer_files
 from codeanatomy.resolve.index import FileNames
-from tests.incremental.generated import joined, statements
+from tests.incremental.generated import encoded, joined, statements
+
+FEW = 60
+"""So many files are each asked alone; of more, a sample is."""
 
 _OWN = ("file_id", "path", "ask_no", "question")
 
@@ -36,7 +40,7 @@ class Contents:
 
     def add(self, texts: Iterable[str | bytes]) -> list[str]:
         """Extract what is not known yet; the ids of all."""
-        sources = [text.encode() if isinstance(text, str) else text for text in texts]
+        sources = [encoded(text) if isinstance(text, str) else text for text in texts]
         ids = [sha256(source).hexdigest() for source in sources]
         new = {each: source for each, source in zip(ids, sources, strict=True) if each not in self._names}
         if new:
@@ -56,13 +60,17 @@ class Contents:
         return self._asks[content_id]
 
 
+Answers = Mapping[str, Mapping[int, tuple[tuple[Any, ...], ...]]]
+"""For each path and question, its rows."""
+
+
 @dataclass(frozen=True)
 class Version:
-    """A program and the answers to all its questions: for each path and question, its rows."""
+    """A program and the answers to all its questions."""
 
     program: Mapping[str, str]
     files: snapshots.Snapshot
-    answers: Mapping[str, Mapping[int, tuple[tuple[Any, ...], ...]]]
+    answers: Answers
 
 
 @dataclass(frozen=True)
@@ -90,16 +98,40 @@ def answered(program: Mapping[str, str], contents: Contents) -> Version:
     """Answer every question of a program."""
     files = snapshot_of(program, contents)
     index = Index(module_table(files), contents.names)
-    lists = [contents.asks(file.content_id or "") for file in files.values()]
+    return Version(program, files, _answers(Resolver(index), list(files.values()), contents))
+
+
+def order_dependent(version: Version, contents: Contents, random: Random) -> Iterator[tuple[str, str, Any, Any]]:
+    """Paths and questions that are answered otherwise if fewer others are asked, or in another order."""
+    index = Index(module_table(version.files), contents.names)
+    files = list(version.files.values())
+    alone = files if len(files) <= FEW else random.sample(files, 10)
+    orders = [files[::-1], random.sample(files, len(files)), *([file] for file in alone)]
+    for order in orders:
+        for path, answers in _answers(Resolver(index), order, contents, random).items():
+            expected = version.answers[path]
+            for number in answers.keys() | expected.keys():
+                if answers.get(number) != expected.get(number):
+                    rows = answers.get(number) or expected[number]
+                    yield path, rows[0][0], answers.get(number), expected.get(number)
+
+
+def _answers(
+    resolver: Resolver, files: Sequence[snapshots.KnownFile], contents: Contents, random: Random | None = None
+) -> Answers:
+    """The answers of some files, asked one after the other; with a `random`, the questions of each in any order."""
+    lists = [contents.asks(file.content_id or "") for file in files]
+    if random is not None:
+        lists = [_shuffled(each, random) for each in lists]
     asked = pa.record_batch(
         {
-            "file_id": pa.array([file.file_id for file in files.values()], pa.string()),
+            "file_id": pa.array([file.file_id for file in files], pa.string()),
             "asks": pa.concat_arrays(lists),
             "symbol_asks": pa.nulls(len(files), DOCUMENTS.column("symbol_asks").type),
         }
     )
-    rows = answer_files(Resolver(index), asked)
-    found: dict[str, dict[int, tuple[tuple[Any, ...], ...]]] = {path: {} for path in files}
+    rows = answer_files(resolver, asked)
+    found: dict[str, dict[int, tuple[tuple[Any, ...], ...]]] = {file.path: {} for file in files}
     columns = [rows[name].to_pylist() for name in rows.schema.names]
     place = {name: number for number, name in enumerate(rows.schema.names)}
     for row in zip(*columns, strict=True):
@@ -107,7 +139,12 @@ def answered(program: Mapping[str, str], contents: Contents) -> Version:
         number = row[place["ask_no"]]
         said = (row[place["question"]], *row[len(_OWN) : -1], tuple(row[-1] or ()))
         of_file[number] = (*of_file.get(number, ()), said)
-    return Version(program, files, found)
+    return found
+
+
+def _shuffled(asks: pa.Array, random: Random) -> pa.Array:
+    listed = asks[0].as_py() or []
+    return pa.array([random.sample(listed, len(listed))], asks.type)
 
 
 def overlooked(before: Version, after: Version, contents: Contents) -> list[Oversight]:
@@ -177,4 +214,4 @@ def told(before: Mapping[str, str], after: Mapping[str, str]) -> str:
         else:
             for word, program in (("before", before), ("after", after)):
                 lines += [f"--- {path} ({word})", program[path].rstrip() if path in program else "(not there)"]
-    return "\n".join(lines)
+    return "\n".join(lines).encode("utf-8", "backslashreplace").decode()
