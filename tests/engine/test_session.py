@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 import codeanatomy
+from codeanatomy.engine.java import require_java
+from codeanatomy.engine.memory import descendants
 
 SOURCES = str(Path(codeanatomy.__file__).parents[1])
 
@@ -47,6 +49,7 @@ class Room:
         return subprocess.Popen(
             [sys.executable, str(self.program)],
             cwd=self.cwd,
+            stdin=subprocess.PIPE,
             env=kept | own | environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -68,6 +71,16 @@ def room(tmp_path: Path) -> Room:
 
 def alive(pids: list[int]) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    deadline = time.monotonic() + 20
+    while alive(pids) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    left = alive(pids)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
 
 
 def test_a_session_is_silent_and_leaves_nothing_behind(room: Room) -> None:
@@ -180,10 +193,58 @@ def test_a_signal_ends_everything(room: Room, number: signal.Signals, code: int)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (code, "", "")
-    deadline = time.monotonic() + 5
-    while alive(children) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert alive(children) == []
+    wait_until_gone(children)
+    assert list(room.temp.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "is_stuck"),
+    [
+        (signal.SIGINT, "*launcher.Main*) true"),
+        (signal.SIGINT, "*launcher.Main*) false;; *) true"),
+        (signal.SIGTERM, "*launcher.Main*) false;; *) true"),
+    ],
+)
+def test_a_signal_while_the_jvm_starts_leaves_no_process(
+    room: Room, tmp_path: Path, number: signal.Signals, is_stuck: str
+) -> None:
+    """The JVM is stuck in one of the two programs it runs one after another, so that the moment is certain."""
+    real = require_java().path
+    java = tmp_path / "jdk/bin/java"
+    java.parent.mkdir(parents=True)
+    started = tmp_path / "started"
+    java.write_text(
+        f'#!/bin/sh\nif case "$*" in {is_stuck};; esac; then\n'
+        f'echo $$ > {started}.new; mv {started}.new {started}; exec sleep 600\nfi\nexec {real} "$@"\n'
+    )
+    java.chmod(0o755)
+    (tmp_path / "jdk/release").write_text('JAVA_VERSION="17.0.1"\n')
+    process = room.start("with open_engine(SETTINGS): pass", JAVA_HOME=str(tmp_path / "jdk"))
+    while not started.exists() and process.poll() is None:
+        time.sleep(0.05)
+    children = [*descendants(process.pid), int(started.read_text())]
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    wait_until_gone(children)
+    assert list(room.temp.iterdir()) == []
+
+
+def test_what_a_killed_process_leaves_ends_or_is_removed(room: Room) -> None:
+    process = room.start("""
+        from codeanatomy.engine.memory import descendants
+        with open_engine(SETTINGS) as spark:
+            spark.range(10).mapInArrow(lambda batches: batches, "id long").count()
+            print(json.dumps(descendants(os.getpid())), flush=True)
+            sys.stdin.read()
+    """)
+    children = json.loads(process.stdout.readline())
+    process.kill()
+    process.communicate()
+    wait_until_gone(children)
+    (left,) = room.temp.iterdir()
+    with_engine = "with open_engine(SETTINGS): print(os.listdir(os.environ['TMPDIR']))"
+    done = room.run(with_engine)
+    assert left.name not in done.stdout
     assert list(room.temp.iterdir()) == []
 
 

@@ -1,6 +1,5 @@
 """Builds with a semantic index: what it adds to the graph, that it can be verified, and that builds do without it."""
 
-import hashlib
 import shutil
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from codeanatomy.cli.main import main
 from codeanatomy.errors import InputError, MachineError
 from codeanatomy.index import choice
 from codeanatomy.index.scip import open_index
+from codeanatomy.pipeline import indexing
 from codeanatomy.pipeline.inputs import gather
 from codeanatomy.pipeline.run import strategy_of
 from codeanatomy.pipeline.verify import verify
@@ -121,15 +121,15 @@ def test_a_file_the_indexer_cannot_read_is_reported_and_the_rest_is_built(typed)
     ]
 
 
-def test_a_build_with_an_index_is_a_no_op_again_and_verifies(typed, spark):
+def test_a_build_with_an_index_is_a_no_op_again_and_verifies(typed, spark, tmp_path, monkeypatch):
     root, result = typed
+    monkeypatch.setattr(indexing, "_IN_MEMORY", tmp_path)
     again = ca.build(ca.BuildRequest(root, index="pyrefly"))
     assert (again.mode, again.build_id) == ("noop", result.build_id)
     found = verify(ca.BuildRequest(root), spark=spark)  # with the index of the build, unasked
     assert found.equal
     assert found.tables["documents"].rows == 3
-    name = hashlib.sha256(ca.open(root).state.location.uri.encode()).hexdigest()[:16]
-    assert not list(Path("/dev/shm").glob(f"codeanatomy-*-{name}"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_update_of_files_that_the_indexer_leaves_out(typed, tmp_path, spark):

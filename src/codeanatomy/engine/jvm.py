@@ -3,6 +3,9 @@
 The JVM gets our Spark, an empty configuration directory and our worker path. It does not get the current directory,
 which may be the repository under analysis, nor the caller's SPARK_*, PYSPARK_* and PYTHON* variables. All it prints
 goes to the session's log.
+
+pyspark's own way of starting a JVM forgets it if it is interrupted meanwhile; a JVM that comes up later finds nobody to
+tell where it listens, and stays. So it is started here, in a session of its own, and can be ended at any moment.
 """
 
 from __future__ import annotations
@@ -21,12 +24,13 @@ from pathlib import Path
 
 import pyspark
 from py4j.java_gateway import JavaGateway
-from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
+from pyspark.serializers import UTF8Deserializer, read_int
 
 import codeanatomy
 from codeanatomy.engine.java import JavaRuntime
 from codeanatomy.engine.memory import descendants
+from codeanatomy.engine.places import Scratch
 from codeanatomy.errors import MachineError
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -34,6 +38,8 @@ OUT_OF_MEMORY_EXIT = 3  # what -XX:+ExitOnOutOfMemoryError makes the JVM return
 NO_MEMORY = ("Could not reserve enough space", "Cannot allocate memory", "insufficient memory")
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_GATEWAY = "gateway"
+_PATIENCE = 0.05
 FOREIGN = ("SPARK_", "PYSPARK_", "PYTHON")
 FOREIGN_TO_LOCAL = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 KEPT = ("PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
@@ -58,7 +64,7 @@ class Launch:
     java_options: Sequence[str]
     log_level: str
     log: Path
-    scratch: Path
+    scratch: Scratch
     config: Path
     is_local: bool
 
@@ -74,7 +80,6 @@ def isolated_environment(launch: Launch) -> Iterator[None]:
     os.environ.update(
         JAVA_HOME=str(launch.java.home),
         PYSPARK_PYTHON=sys.executable,
-        PYSPARK_SUBMIT_ARGS=f'--properties-file "{_properties_file(launch)}" pyspark-shell',
         PYTHONPATH=worker_path(),
         PYTHONSAFEPATH="1",
         SPARK_CONF_DIR=str(launch.config),
@@ -88,14 +93,42 @@ def isolated_environment(launch: Launch) -> Iterator[None]:
         os.environ.update(before)
 
 
-def start_jvm(launch: Launch) -> JavaGateway:
-    """Start the JVM, inside the isolated environment, and return pyspark's gateway to it."""
+def start_jvm(launch: Launch) -> subprocess.Popen[bytes]:
+    """Start the JVM, inside the isolated environment. It ends when its standard input does, once it is up."""
+    place = launch.scratch.path
     with launch.log.open("ab") as log:
-        try:
-            streams = {"stdout": log, "stderr": log, "cwd": launch.scratch}
-            return launch_gateway(popen_kwargs=streams)  # type: ignore[no-untyped-call]
-        except PySparkRuntimeError:
-            raise MachineError(f"Spark did not start: {complaint_in(launch.log)} (log: {launch.log})") from None
+        return subprocess.Popen(
+            [SPARK_HOME / "bin/spark-submit", "--properties-file", _properties_file(launch), "pyspark-shell"],
+            cwd=place,
+            env={**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(place / _GATEWAY), "SPARK_CONNECT_MODE": "0"},
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # ctrl-C is for us
+            pass_fds=[launch.scratch.lock],
+        )
+
+
+def gateway_to(process: subprocess.Popen[bytes], launch: Launch) -> JavaGateway:
+    """Pyspark's gateway to a JVM that is starting, inside the isolated environment."""
+    told = launch.scratch.path / _GATEWAY
+    while not told.is_file():
+        if process.poll() is not None:
+            raise MachineError(f"Spark did not start: {complaint_in(launch.log)} (log: {launch.log})")
+        time.sleep(_PATIENCE)
+    with told.open("rb") as information:
+        port, secret = read_int(information), UTF8Deserializer().loads(information)  # type: ignore[no-untyped-call]
+    os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
+    return launch_gateway()  # type: ignore[no-untyped-call]
+
+
+def end_by_force(process: subprocess.Popen[bytes]) -> None:
+    """End the JVM, or what is about to become it, at once."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def request_end(process: subprocess.Popen[bytes]) -> list[int]:
@@ -110,10 +143,11 @@ def await_end(process: subprocess.Popen[bytes], workers: Sequence[int], seconds:
     """Return once the JVM and its workers are gone, by force after this time."""
     deadline = time.monotonic() + seconds
     try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    finally:  # also if the wait is interrupted
+        if process.poll() is None:
+            end_by_force(process)
     remaining = list(workers)
     while remaining := [pid for pid in remaining if Path(f"/proc/{pid}").exists()]:
         if time.monotonic() > deadline:
@@ -148,19 +182,19 @@ def complaint_in(log: Path) -> str:
 
 
 def _properties_file(launch: Launch) -> Path:
-    logging = launch.scratch / "log4j2.properties"
+    logging = launch.scratch.path / "log4j2.properties"
     logging.write_text(LOGGING.format(level=launch.log_level), encoding="utf-8")
     options = (
         *launch.java_options,
         f"-Dlog4j2.configurationFile={logging.as_uri()}",
-        f"-Djava.io.tmpdir={launch.scratch}",
+        f"-Djava.io.tmpdir={launch.scratch.path}",
         "-XX:-UsePerfData",
         "-XX:+ExitOnOutOfMemoryError",
     )
     java_options = [f'"{option}"' for option in options] + [launch.conf.get(JAVA_OPTIONS, "")]
     conf = {**launch.conf, JAVA_OPTIONS: " ".join(java_options)}
     # A private file, because a command line is public and options may hold storage credentials.
-    path = launch.scratch / "spark.conf"
+    path = launch.scratch.path / "spark.conf"
     path.write_text("".join(f"{key}={_escaped(value)}\n" for key, value in conf.items()), encoding="utf-8")
     return path
 

@@ -38,6 +38,27 @@ def signals_unwind() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def signals_wait() -> Iterator[None]:
+    """Let interrupts and termination requests wait until the block is left: what it makes can be undone by then."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for late in arrived:
+            signal.raise_signal(late)
+
+
+@contextlib.contextmanager
 def sys_path_kept() -> Iterator[None]:
     """Drop what pyspark adds."""
     before = list(sys.path)

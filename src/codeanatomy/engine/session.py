@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,13 +29,15 @@ from codeanatomy.engine.jvm import (
     await_end,
     complaint_in,
     death_of,
+    end_by_force,
+    gateway_to,
     isolated_environment,
     request_end,
     start_jvm,
 )
 from codeanatomy.engine.memory import machine_memory_mb
 from codeanatomy.engine.places import cache_directory, new_log, scratch_directory
-from codeanatomy.engine.process import libraries_quiet, signals_unwind, sys_path_kept
+from codeanatomy.engine.process import libraries_quiet, signals_unwind, signals_wait, sys_path_kept
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError, MachineError
 
@@ -79,10 +82,15 @@ def own_session(settings: EngineSettings, seconds_to_stop: float = SECONDS_TO_ST
     cache = cache_directory()
     log = new_log(cache)
     archive = archive_path(java, cache) if settings.archive else None
-    with signals_unwind(), sys_path_kept(), scratch_directory() as scratch:
+    with (
+        signals_unwind(),
+        sys_path_kept(),
+        scratch_directory() as scratch,
+        contextlib.ExitStack() as ending,
+    ):
         launch = Launch(
             java=java,
-            conf=_conf(settings, scratch, log),
+            conf=_conf(settings, scratch.path, log),
             java_options=_java_options(settings, archive),
             log_level=settings.profile.log_level,
             log=log,
@@ -91,23 +99,19 @@ def own_session(settings: EngineSettings, seconds_to_stop: float = SECONDS_TO_ST
             is_local=settings.is_local,
         )
         with isolated_environment(launch):
-            gateway = start_jvm(launch)
-            try:
-                spark = _connect(gateway, launch)
-            except BaseException:
-                _disconnect(gateway, seconds_to_stop)
-                raise
+            with signals_wait():
+                process = start_jvm(launch)
+                ending.callback(_disconnect, process, seconds_to_stop)
+            spark = _connect(gateway_to(process, launch), launch)
         try:
             yield spark
         except (CapturedException, Py4JJavaError) as error:
             # Its text lives in the JVM and would be lost with it.
             raise PySparkException(text_of(error)).with_traceback(error.__traceback__) from None
         except (Py4JError, OSError, EOFError) as error:
-            if (death := death_of(gateway.proc)) is None:
+            if (death := death_of(process)) is None:
                 raise
             raise MachineError(f"{death} (log: {log})") from error
-        finally:
-            _disconnect(gateway, seconds_to_stop)
     if archive:
         train_in_background(archive)
 
@@ -164,16 +168,19 @@ def _ignore_error(request: object, client_address: object) -> None:
     pass
 
 
-def _disconnect(gateway: JavaGateway, seconds_to_stop: float) -> None:
-    workers = request_end(gateway.proc)
-    context = SparkContext._active_spark_context
-    if context is not None:
+def _disconnect(process: subprocess.Popen[bytes], seconds_to_stop: float) -> None:
+    context, gateway = SparkContext._active_spark_context, SparkContext._gateway
+    if context is None:
+        end_by_force(process)
+    else:
+        workers = request_end(process)
         # The JVM is stopping Spark already; this ends the threads on our side meanwhile.
         context._jsc = None
         context.stop()
-    await_end(gateway.proc, workers, seconds_to_stop)
-    with contextlib.suppress(Py4JError, OSError):
-        gateway.shutdown()
+        await_end(process, workers, seconds_to_stop)
+    if gateway is not None:
+        with contextlib.suppress(Py4JError, OSError):
+            gateway.shutdown()
     # pyspark would hand the dead JVM to the next session of this process.
     SparkSession._instantiatedSession = SparkSession._activeSession = None
     SparkContext._gateway = SparkContext._jvm = None

@@ -78,7 +78,7 @@ def _train(made: Path) -> None:
             spark.conf.set("spark.sql.adaptive.enabled", adaptive)
             for broadcast in ("10MB", "-1"):
                 spark.conf.set("spark.sql.autoBroadcastJoinThreshold", broadcast)
-                _run_queries(spark, scratch / f"{adaptive}{broadcast}")
+                _run_queries(spark, scratch.path / f"{adaptive}{broadcast}")
 
 
 def _run_queries(spark: SparkSession, directory: Path) -> None:

@@ -70,7 +70,7 @@ def run_scip_python(
     again. Imports are looked for in `tree`, then in the directories `search`.
     """
     top = tree.resolve()  # scip-python compares paths as texts
-    with tempfile.TemporaryDirectory(prefix="scip-python-") as name, _configured(top, search):
+    with tempfile.TemporaryDirectory(prefix="scip-python-", dir=out.parent) as name, _configured(top, search):
         scratch = Path(name).resolve()
         finished = run_limited(
             command_line(tool, top, scratch, memory_bytes),

@@ -6,14 +6,12 @@ one asked for, else one in memory if the engine is on this machine and there is 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from threading import Event
@@ -23,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codeanatomy.catalogue.tables import DOCUMENTS
+from codeanatomy.engine.places import scratch_directory
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
 from codeanatomy.index.provider import Failed, Provider, Shard
 from codeanatomy.index.pyrefly import SHARD_BYTES
@@ -102,37 +101,35 @@ def indexing(inputs: BuildInputs, asked: Collection[str] | None = None) -> Itera
     if inputs.provider is None:
         yield None
         return
-    scratch = _scratch(inputs)
-    try:
+    with _scratch(inputs) as scratch:
         started = Indexing(inputs.provider, inputs, scratch, asked)
         try:
             yield started
         finally:
             started.stop()
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _scratch(inputs: BuildInputs) -> Path:
-    """A folder for the mirror and the reports; what a run that died left in it is removed.
+@contextmanager
+def _scratch(inputs: BuildInputs) -> Iterator[Path]:
+    """A folder for the mirror and the reports; what a run that died left in its place is removed.
 
     A report is thousands of small files, mostly the indexer's own stubs: a file system in memory takes them far faster.
     """
-    location = inputs.location
-    if inputs.scratch:
-        return Path(tempfile.mkdtemp(prefix="codeanatomy-index-", dir=inputs.scratch))
-    if inputs.settings.is_local and _has_room(_IN_MEMORY):
-        name = hashlib.sha256(location.uri.encode()).hexdigest()[:16]
-        with suppress(OSError):
-            return _emptied(_IN_MEMORY / f"codeanatomy-{os.getuid()}-{name}")
-    if location.is_local:
-        return _emptied(location.local_path / _SCRATCH)
-    return Path(tempfile.mkdtemp(prefix="codeanatomy-index-"))
+    in_memory = inputs.settings.is_local and _has_room(_IN_MEMORY)
+    if inputs.location.is_local and not (inputs.scratch or in_memory):
+        place = _emptied(inputs.location.local_path / _SCRATCH)
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    else:
+        with scratch_directory(inputs.scratch or (_IN_MEMORY if in_memory else None)) as scratch:
+            yield scratch.path
 
 
 def _has_room(place: Path) -> bool:
     try:
-        return shutil.disk_usage(place).free >= _ROOM
+        return os.access(place, os.W_OK) and shutil.disk_usage(place).free >= _ROOM
     except OSError:
         return False
 

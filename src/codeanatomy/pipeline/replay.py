@@ -8,7 +8,6 @@ can replay it: with another extractor, resolver or schema there is nothing to co
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, REPO_FILES, STORED_TABLES
+from codeanatomy.engine.places import scratch_directory
 from codeanatomy.errors import InputError, StateError
 from codeanatomy.index.documents import INDEX_REVISION
 from codeanatomy.pipeline.inputs import BuildInputs, engine_settings
@@ -93,8 +93,8 @@ def replay(
     clock = StageClock(listener or Silent())
     state = open_state(locate_state(request.repo, request.state, request.storage_options))
     found = find_build(state, build)
-    with tempfile.TemporaryDirectory(prefix="codeanatomy-replay-", dir=request.scratch) as scratch:
-        inputs = _pinned_inputs(request, state, found, StateLocation.at(scratch))
+    with scratch_directory(request.scratch) as scratch:
+        inputs = _pinned_inputs(request, state, found, StateLocation.at(str(scratch.path)))
         beside = create_state(inputs.location, state.buckets, inputs.repo_id)
         made = Made({name: pin for name, pin in found.tables.items() if name in (FACTS.name, DOCUMENTS.name)})
         for name, pin in made.pins.items():

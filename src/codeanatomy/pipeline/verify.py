@@ -7,7 +7,6 @@ one by one.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, SCIP_DOCUMENTS, STORED_TABLES
+from codeanatomy.engine.places import scratch_directory
 from codeanatomy.errors import InputError
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.inputs import BuildInputs, gather
@@ -118,9 +118,10 @@ def verify(
         raise InputError(
             f"the last build is out of date ({', '.join(reasons)})", hint="run `codeanatomy build`, then verify"
         )
-    with tempfile.TemporaryDirectory(prefix="codeanatomy-verify-") as scratch:
-        fresh_state = create_state(StateLocation.at(scratch), state.buckets, state.repo_id)
-        build(replace(request, state=scratch, storage_options={}, full=True), listener=listener, spark=spark)
+    with scratch_directory() as scratch:
+        place = str(scratch.path)
+        fresh_state = create_state(StateLocation.at(place), state.buckets, state.repo_id)
+        build(replace(request, state=place, storage_options={}, full=True), listener=listener, spark=spark)
         fresh = current_build(fresh_state)
         if fresh.snapshot_id != last.snapshot_id:
             raise InputError("the tree changed while it was verified", hint="run `codeanatomy build`, then verify")
