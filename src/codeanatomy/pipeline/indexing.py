@@ -29,6 +29,7 @@ from codeanatomy.pipeline.facts import KnownFacts, of_files
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
 from codeanatomy.repo.modules import module_names
 from codeanatomy.repo.snapshot import Stamp
+from codeanatomy.store.paths import SCRATCH
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 FILES_PER_TASK = 100
 """Enough that reading the definitions of what they mention is worth it."""
 
-_SCRATCH = "indexing"
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder made there is private
 _ROOM = 16 * SHARD_BYTES
 
@@ -117,7 +117,7 @@ def _scratch(inputs: BuildInputs) -> Iterator[Path]:
     """
     in_memory = inputs.settings.is_local and _has_room(_IN_MEMORY)
     if inputs.location.is_local and not (inputs.scratch or in_memory):
-        place = _emptied(inputs.location.local_path / _SCRATCH)
+        place = _emptied(inputs.location.local_path / SCRATCH)
         try:
             yield place
         finally:

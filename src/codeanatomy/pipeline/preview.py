@@ -12,7 +12,7 @@ from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest, Mode
 from codeanatomy.pipeline.run import plan, strategy_of
 from codeanatomy.pipeline.stages import SCAN, analysis_stages, full_stages, update_stages
-from codeanatomy.store.builds import Build, latest_build
+from codeanatomy.store.builds import Build, check_whole, latest_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state, state_exists
 
@@ -57,6 +57,7 @@ def preview(request: BuildRequest, *, listener: Listener | None = None) -> Previ
     the_plan = plan(last, inputs, request)
     if state is None or last is None or the_plan.mode is Mode.FULL:
         return _of_everything(the_plan, state, last, inputs, (SCAN,))
+    check_whole(state, last)
     if the_plan.mode is Mode.NOOP:
         return Preview(the_plan, (), len(inputs.snapshot.files), (SCAN,))
     from codeanatomy.pipeline.update import analyse, full_plan, scope_of, with_rules  # noqa: PLC0415 - loads the parser

@@ -22,9 +22,11 @@ from sqlglot.errors import SqlglotError
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.places import cache_directory
-from codeanatomy.errors import InputError, MachineError
+from codeanatomy.errors import CodeAnatomyError, InputError, MachineError, StateError
 from codeanatomy.query.interrupts import interruptible
 from codeanatomy.query.views import PUBLIC, view_of
+from codeanatomy.store.checksums import find_unreadable
+from codeanatomy.store.failures import REBUILD, machine_failure
 
 _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
@@ -32,6 +34,8 @@ _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
 }
 
+
+_FAULTS_OF_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.PermissionException)
 
 OpenTable = Callable[[str], ds.Dataset | Sequence[str]]
 """Gives a stored table by name: its data files if they are on this machine, else a dataset."""
@@ -103,7 +107,7 @@ class _Session:
     @contextmanager
     def _limited(self) -> Iterator[None]:
         """Let DuckDB work for the time that is left; what it fails with is told in one line."""
-        with _told_in_one_line(self._limits), interruptible(self._connection):
+        with self._told_in_one_line(), interruptible(self._connection):
             if self._seconds_left is None:
                 yield
                 return
@@ -116,6 +120,34 @@ class _Session:
                 timer.cancel()
                 timer.join()  # a thread that holds on to the connection must not outlive it
                 self._seconds_left -= time.monotonic() - began
+
+    @contextmanager
+    def _told_in_one_line(self) -> Iterator[None]:
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException) as error:
+            message = " ".join(str(error).split("\n\nLINE")[0].split())
+            raise self._beyond_limits(message) or self._fault_of_data(error) or InputError(f"sql: {message}") from error
+
+    def _beyond_limits(self, message: str) -> MachineError | None:
+        """The error of a query that takes more than it may, if that is what the message says."""
+        seconds, memory_mb = self._limits.seconds, self._limits.memory_mb
+        if message.startswith("INTERRUPT") and seconds is not None:
+            hint = "give it more time with --timeout, or no limit with --timeout 0"
+            return MachineError(f"sql: stopped after {seconds:g} s", hint=hint)
+        if message.startswith("Out of Memory") and memory_mb is not None:
+            hint = "give it more with --max-memory-mb"
+            return MachineError(f"sql: the query needs more than {memory_mb:,} MB", hint=hint)
+        return None
+
+    def _fault_of_data(self, error: Exception) -> CodeAnatomyError | None:
+        """The error as one of the machine or of the files that were read, if the query is not to blame."""
+        if isinstance(error, _FAULTS_OF_QUERY):
+            return None
+        if isinstance(error, (duckdb.IOException, OSError)) and (failure := machine_failure(error, "the graph")):
+            return failure
+        lost = find_unreadable(self._files)
+        return StateError(f"the state is damaged ({lost} cannot be read)", hint=REBUILD) if lost else None
 
     def _offer(self, name: str) -> None:
         """Make the dataset `name`, and what it is made from, known to the connection."""
@@ -184,18 +216,3 @@ def _next_of(answer: pa.RecordBatchReader) -> pa.RecordBatch | None:
         return next(answer, None)
     except OSError as error:  # what a stream makes of DuckDB's errors
         raise duckdb.Error(str(error)) from error
-
-
-@contextmanager
-def _told_in_one_line(limits: Limits) -> Iterator[None]:
-    try:
-        yield
-    except (duckdb.Error, pa.ArrowException) as error:
-        message = str(error).split("\n\nLINE")[0]
-        if message.startswith("INTERRUPT") and limits.seconds is not None:
-            told = f"sql: stopped after {limits.seconds:g} s"
-            raise MachineError(told, hint="give it more time with --timeout, or no limit with --timeout 0") from error
-        if message.startswith("Out of Memory") and limits.memory_mb is not None:
-            told = f"sql: the query needs more than {limits.memory_mb:,} MB"
-            raise MachineError(told, hint="give it more with --max-memory-mb") from error
-        raise InputError(f"sql: {' '.join(message.split())}") from error
