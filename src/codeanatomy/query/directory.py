@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import tempfile
+import ctypes
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import duckdb
 
+from codeanatomy.engine.places import scratch_directory
 from codeanatomy.errors import InputError, MachineError
+
+_HERE: Final = -100
+_EXCHANGE: Final = 2
+"""Constants of Linux's `renameat2`: paths start from the current directory; two names change places."""
 
 
 @contextmanager
@@ -21,12 +28,23 @@ def whole_directory(out: str, manifest: str) -> Iterator[Path]:
         raise InputError(f"{out} exists and is not an earlier publication", hint="choose another --out or empty it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
-            place = Path(scratch) / "whole"
+        with scratch_directory(target.parent) as scratch:
+            place = scratch.path / "whole"
             place.mkdir()
             yield place
-            if target.exists():
-                target.rename(Path(scratch) / "before")
-            place.rename(target)
+            if not target.exists():
+                place.rename(target)
+            elif not _exchange(place, target):
+                target.rename(scratch.path / "before")
+                place.rename(target)
     except (OSError, duckdb.IOException) as error:
         raise MachineError(f"cannot publish to {out}: {error}") from error
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two directories change places in one step, so that there is no moment without either, where that can be."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError):
+        return False
+    return rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
