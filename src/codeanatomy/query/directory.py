@@ -47,4 +47,4 @@ def _exchange(one: Path, other: Path) -> bool:
         rename = ctypes.CDLL(None).renameat2
     except (AttributeError, OSError):
         return False
-    return rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+    return bool(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)

@@ -1,7 +1,7 @@
 """Which repository this is: what tells it from others when a state is given to the wrong one.
 
 Where it was cloned from says so on every machine, whatever the directory is called. A repository without a remote is
-its directory: that of its `.git`, which work trees share. Nothing is run to find out.
+its directory; work trees are that of the repository they belong to. Nothing is run to find out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Identity:
 
 def identify(root: Path) -> Identity:
     """The repository at `root`."""
-    return Identity(_plain(remote_url(root)), str(git_home(root) or root.resolve()))
+    home = git_home(root) or root.resolve()
+    return Identity(_plain(remote_url(root)), str(home.parent if home.name == ".git" else home))
 
 
 def identity_from(text: str) -> Identity:
