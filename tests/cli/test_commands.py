@@ -174,4 +174,4 @@ def test_doctor_misses_lost_files(built, run):
     next((repo / ".codeanatomy/tables/cpg_nodes").rglob("*.parquet")).unlink()
     code, out, _ = run("doctor", repo)
     assert code == 4
-    assert "1 data files are missing" in out
+    assert "is damaged (table cpg_nodes lost" in out

@@ -201,7 +201,8 @@ def test_a_missing_fingerprint_is_a_full_build(repo, spark):
     state = ca.open(repo).state
     last = latest_build(state)
     forgetful = {k: v for k, v in last.fingerprints.items() if k != "resolver"}
-    publish(state, dataclasses.replace(last, build_id="later", parent_build_id=last.build_id, fingerprints=forgetful))
+    later = "20990101T000000-abcdef"
+    publish(state, dataclasses.replace(last, build_id=later, parent_build_id=last.build_id, fingerprints=forgetful))
     assert ca.build(ca.BuildRequest(repo), spark=spark).mode == "full"
 
 

@@ -19,6 +19,7 @@ from codeanatomy.rules import recorded
 from codeanatomy.rules.definition import load_rules
 from codeanatomy.store.builds import latest_build, list_builds, publish, rollback_build
 from codeanatomy.store.tables import data_files, read_table, write_table
+from tests.store.samples import overwrite
 
 
 def files_below(root):
@@ -89,7 +90,7 @@ def test_rows_that_do_not_follow_from_the_inputs_are_shown(copied, spark, monkey
     publish(state, tampered)
     file = data_files(state, "cpg_nodes", tampered.tables["cpg_nodes"].version)[0]
     nodes = pq.read_table(file, partitioning=None)
-    pq.write_table(nodes.slice(1), file)
+    overwrite(state, "cpg_nodes", file, nodes.slice(1))
 
     found = replay(copied, tampered.build_id, spark)
 

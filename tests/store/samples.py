@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from codeanatomy.catalogue.columns import Column, Dataset, flag, long, real, text, texts
-from codeanatomy.store import Build, StateLocation, TablePin, create_state
+from codeanatomy.store import Build, State, StateLocation, TablePin, create_state
 
 THINGS = Dataset(
     "things",
@@ -85,6 +86,14 @@ def frame_of(spark: SparkSession, dataset: Dataset, rows: list[dict[str, Any]]) 
 def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
     """The rows of a DataFrame, sorted."""
     return sorted((row.asDict(recursive=True) for row in frame.collect()), key=repr)
+
+
+def overwrite(state: State, name: str, file: str, rows: pa.Table) -> None:
+    """Put other rows into a data file, and its new size into the log, so that only its rows tell."""
+    size = Path(file).stat().st_size
+    pq.write_table(rows, file)
+    for log in (Path(state.location.table_uri(name)) / "_delta_log").glob("*.json"):
+        log.write_text(log.read_text().replace(f'"size":{size}', f'"size":{Path(file).stat().st_size}'))
 
 
 def build_of(number: int, parent: Build | None, tables: dict[str, TablePin] | None = None, **changes: Any) -> Build:

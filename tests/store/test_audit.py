@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from codeanatomy.store import data_files, write_table
 from codeanatomy.store.audit import digests_on_disk
 
-from .samples import OWNED, THINGS, frame_of, owned, state_at, things
+from .samples import OWNED, THINGS, frame_of, overwrite, owned, state_at, things
 
 
 def test_digests_are_those_of_the_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -24,5 +24,5 @@ def test_digests_are_those_of_the_rows(spark: SparkSession, tmp_path: Path) -> N
     assert digests_on_disk(spark, state, {OWNED: empty.version}) == {"owned": {}}
 
     file = data_files(state, "things", pin.version)[0]
-    pq.write_table(pq.read_table(file, partitioning=None).slice(1), file)
+    overwrite(state, "things", file, pq.read_table(file, partitioning=None).slice(1))
     assert digests_on_disk(spark, state, {THINGS: pin.version})["things"] != pin.buckets

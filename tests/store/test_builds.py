@@ -107,6 +107,7 @@ def test_ids_sort_by_time_and_do_not_repeat() -> None:
 
 def test_two_processes_that_publish_at_once(state: State) -> None:
     """Both read that there is no build yet, and only then commit."""
+    one, two = "20260101T000001-000001", "20260101T000002-000002"
     racer = python(
         "import sys",
         "from datetime import UTC, datetime",
@@ -123,7 +124,7 @@ def test_two_processes_that_publish_at_once(state: State) -> None:
         subprocess.Popen(
             [*racer, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        for name in ("one", "two")
+        for name in (one, two)
     ]
     for process in racers:
         assert process.stdout is not None
@@ -131,5 +132,5 @@ def test_two_processes_that_publish_at_once(state: State) -> None:
     told = [process.communicate("go\n")[1] for process in racers]
 
     assert sorted(process.returncode for process in racers) == [0, 1]
-    assert [build.build_id for build in list_builds(state)] == ["one" if racers[0].returncode == 0 else "two"]
+    assert [build.build_id for build in list_builds(state)] == [one if racers[0].returncode == 0 else two]
     assert "at the same time: run again" in "".join(told)

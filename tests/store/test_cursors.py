@@ -12,6 +12,8 @@ from codeanatomy.store.cursors import Cursor, list_cursors, move_cursor, read_cu
 
 from .samples import state_at
 
+ONE, TWO = "20260101T000001-000001", "20260101T000002-000002"
+
 
 @pytest.fixture(params=["local", "remote"])
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> State:
@@ -23,25 +25,25 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> State:
 def test_a_cursor_is_where_it_was_moved_to(state: State) -> None:
     assert read_cursor(state, "c") is None
     assert list_cursors(state) == []
-    move_cursor(state, "c", "one")
-    move_cursor(state, "b", "one")
-    move_cursor(state, "c", "two")
+    move_cursor(state, "c", ONE)
+    move_cursor(state, "b", ONE)
+    move_cursor(state, "c", TWO)
     again = open_state(state.location)
-    assert read_cursor(again, "c") == Cursor("c", "two")
-    assert list_cursors(again) == [Cursor("b", "one"), Cursor("c", "two")]
+    assert read_cursor(again, "c") == Cursor("c", TWO)
+    assert list_cursors(again) == [Cursor("b", ONE), Cursor("c", TWO)]
 
 
 @pytest.mark.parametrize("name", ["", "../c", "a/b", "a b", "c\n"])
 def test_bad_names_are_refused(state: State, name: str) -> None:
     with pytest.raises(InputError, match="cannot name a cursor"):
-        move_cursor(state, name, "one")
+        move_cursor(state, name, ONE)
     with pytest.raises(InputError, match="cannot name a cursor"):
         read_cursor(state, name)
 
 
 def test_a_damaged_cursor_says_so(tmp_path: Path) -> None:
     state = state_at(tmp_path)
-    move_cursor(state, "c", "one")
+    move_cursor(state, "c", ONE)
     (tmp_path / "state" / "cursors" / "c.json").write_text("[]")
     with pytest.raises(StateError, match="--reset"):
         read_cursor(state, "c")
@@ -51,11 +53,11 @@ def test_a_damaged_cursor_says_so(tmp_path: Path) -> None:
 
 def test_a_move_that_fails_leaves_the_cursor_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = state_at(tmp_path)
-    move_cursor(state, "c", "one")
+    move_cursor(state, "c", ONE)
     with monkeypatch.context() as patch, pytest.raises(OSError, match="out of luck"):
         patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("out of luck")))
-        move_cursor(state, "c", "two")
-    assert read_cursor(state, "c") == Cursor("c", "one")
+        move_cursor(state, "c", TWO)
+    assert read_cursor(state, "c") == Cursor("c", ONE)
     assert [path.name for path in (tmp_path / "state" / "cursors").iterdir()] == ["c.json"]
 
 
@@ -71,12 +73,12 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     with pytest.raises(StateError):
         read_cursor(state, "c")
     with pytest.raises(StateError, match="is a link"):
-        move_cursor(state, "c", "one")
+        move_cursor(state, "c", ONE)
     (folder / "c.json").unlink()
     folder.rmdir()
     folder.symlink_to(outside)
     with pytest.raises(StateError, match="is a link"):
-        move_cursor(state, "c", "one")
+        move_cursor(state, "c", ONE)
     with pytest.raises(StateError, match="is a link"):
         open_state(state.location)
     assert secret.read_text() == '{"build_id": "secret"}'

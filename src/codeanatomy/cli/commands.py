@@ -94,10 +94,11 @@ def why(options: argparse.Namespace) -> int:
 
 def verify(options: argparse.Namespace) -> int:
     """Compare the last build with one from scratch."""
+    from codeanatomy.pipeline.stored import verify_stored
     from codeanatomy.pipeline.verify import verify as run_verify
 
     with _progress(options) as listener:
-        found = run_verify(_request(options), listener=listener)
+        found = (verify_stored if options.stored else run_verify)(_request(options), listener=listener)
     return _tell_comparison(found, options)
 
 
@@ -180,12 +181,13 @@ def builds(options: argparse.Namespace) -> int:
 
 def rollback(options: argparse.Namespace) -> int:
     """Make an earlier build the current one again."""
-    from codeanatomy.store.builds import current_build, find_build, publish, rollback_build
+    from codeanatomy.store.builds import check_whole, current_build, find_build, publish, rollback_build
     from codeanatomy.store.lease import hold_lease
 
     state = _state(options)
     with hold_lease(state.location):
         target = find_build(state, options.build)
+        check_whole(state, target)
         made = rollback_build(target, current_build(state), datetime.now(UTC))
         publish(state, made)
     if options.json:
@@ -327,7 +329,7 @@ def doctor(options: argparse.Namespace) -> int:
     """What is there, what is wrong, what to do."""
     from codeanatomy.cli.doctor import examine
 
-    findings = examine(options.repo, options.state, _pairs(options.storage_option, "--storage-option"))
+    findings = examine(_request(options), deep=options.deep)
     if options.json:
         _print_json([{"what": f.what, "ok": f.ok, "found": f.found, "todo": f.todo} for f in findings])
     else:
@@ -382,6 +384,7 @@ def _request(options: argparse.Namespace) -> BuildRequest:
         strategy=getattr(options, "strategy", "hybrid"),
         max_impact_depth=getattr(options, "max_impact_depth", None),
         scratch=getattr(options, "scratch", None),
+        moved=getattr(options, "moved", False),
         storage_options=_pairs(options.storage_option, "--storage-option"),
         **scan,
         **engine,

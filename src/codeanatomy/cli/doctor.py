@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from codeanatomy.cli.terminal import size
 from codeanatomy.engine.java import find_java
 from codeanatomy.engine.memory import machine_memory_mb
-from codeanatomy.errors import CodeAnatomyError
+from codeanatomy.errors import CodeAnatomyError, MachineError, StateError
 from codeanatomy.index.pyrefly import find_pyrefly
-from codeanatomy.store.builds import latest_build
+from codeanatomy.pipeline.request import BuildRequest
+from codeanatomy.store.builds import check_whole, latest_build
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.state import open_state, state_exists
-from codeanatomy.store.tables import data_files
 
 _LEAST_MEMORY_MB = 2048
 _LEAST_DISK = 1 << 30
@@ -33,10 +31,13 @@ class Finding:
     todo: str = ""
 
 
-def examine(repo: str, state: str | None, storage_options: Mapping[str, str]) -> list[Finding]:
-    """Look at the machine and at the state of `repo`."""
-    location = locate_state(repo, state, storage_options)
-    return [_python(), _java(), _package("pyspark", "spark"), _indexer(), _memory(), _disk(location), _state(location)]
+def examine(request: BuildRequest, *, deep: bool = False) -> list[Finding]:
+    """Look at the machine and at the state of a repository; `deep` reads all that the last build has."""
+    location = locate_state(request.repo, request.state, request.storage_options)
+    found = [_python(), _java(), _package("pyspark", "spark"), _indexer(), _memory(), _disk(location), _state(location)]
+    if deep and found[-1].ok and not found[-1].todo:
+        found[-1] = _stored(request, found[-1])
+    return found
 
 
 def _python() -> Finding:
@@ -97,16 +98,27 @@ def _state(location: StateLocation) -> Finding:
         last = latest_build(state)
         if last is None:
             return Finding("state", True, f"no build yet at {location.uri}", "run `codeanatomy build`")
-        missing = [
-            file
-            for name, pin in last.tables.items()
-            for file in data_files(state, name, pin.version)
-            if location.is_local and not Path(file).is_file()
-        ]
+        check_whole(state, last)
+    except MachineError as error:
+        return Finding("access", False, f"cannot read {location.uri}", str(error))
     except CodeAnatomyError as error:
         return Finding("state", False, f"damaged, at {location.uri}", str(error))
-    if missing:
-        return Finding(
-            "state", False, f"{len(missing)} data files are missing", "`codeanatomy build --full` makes them anew"
-        )
     return Finding("state", True, f"build {last.build_id} at {location.uri}")
+
+
+def _stored(request: BuildRequest, shallow: Finding) -> Finding:
+    """Whether every file and row of the last build is what was written."""
+    from codeanatomy.pipeline.stored import verify_stored  # noqa: PLC0415 - starts Spark
+
+    try:
+        found = verify_stored(request)
+    except StateError as error:
+        return Finding("state", False, "damaged", str(error))
+    except MachineError as error:  # which one of the others says more of
+        return Finding("state", True, f"{shallow.found}, its rows not read", str(error))
+    differing = [name for name, table in found.tables.items() if not table.equal]
+    if differing:
+        what = f"rows of {', '.join(differing)} are not those that build {found.build_id} wrote"
+        return Finding("state", False, what, "`codeanatomy build --full` writes them again")
+    rows = sum(table.rows for table in found.tables.values())
+    return Finding("state", True, f"{shallow.found}, all {rows:,} rows as they were written")

@@ -78,6 +78,9 @@ def parser() -> argparse.ArgumentParser:
     verify = _command(
         chosen, "verify", commands.verify, "compare the last build with one from scratch", "codeanatomy verify --json"
     )
+    verify.add_argument(
+        "--stored", action="store_true", help="only whether what is on disk is what the last build wrote"
+    )
     _scan_options(verify)
     _engine_options(verify)
 
@@ -177,7 +180,10 @@ def parser() -> argparse.ArgumentParser:
         help="canonical: sorted, the same bytes every time",
     )
 
-    _command(chosen, "doctor", commands.doctor, "what is there, what is wrong, what to do", "codeanatomy doctor")
+    doctor = _command(
+        chosen, "doctor", commands.doctor, "what is there, what is wrong, what to do", "codeanatomy doctor"
+    )
+    doctor.add_argument("--deep", action="store_true", help="read everything that the last build has, and check it")
     return top
 
 
@@ -236,6 +242,9 @@ def _update_options(command: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="build everything if a change reaches on through more than N files in a row",
+    )
+    command.add_argument(
+        "--moved", action="store_true", help="the state is of this repository, although that was somewhere else before"
     )
 
 

@@ -11,7 +11,7 @@ from codeanatomy.pipeline.plan import as_built
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import paths_of, plan
 from codeanatomy.repo.diff import FileChanges, diff_files
-from codeanatomy.store.builds import Build, current_build
+from codeanatomy.store.builds import Build, check_whole, current_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import open_state
 
@@ -59,6 +59,7 @@ def freshness(request: BuildRequest) -> Freshness:
     location = locate_state(request.repo, request.state, request.storage_options)
     state = open_state(location)
     last = current_build(state)
+    check_whole(state, last)
     request = as_built(request, last)
     inputs = gather(request, location, state)
     now = {file.path: file.content_id for file in inputs.snapshot.files}

@@ -30,6 +30,7 @@ from codeanatomy.pipeline.facts import KnownFacts, of_files
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
 from codeanatomy.repo.modules import module_names
 from codeanatomy.repo.snapshot import Stamp
+from codeanatomy.store.paths import SCRATCH
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 FILES_PER_TASK = 100
 """Enough that reading the definitions of what they mention is worth it."""
 
-_SCRATCH = "indexing"
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder made there is private
 _ROOM = 16 * SHARD_BYTES
 
@@ -126,7 +126,7 @@ def _scratch(inputs: BuildInputs) -> Path:
         with suppress(OSError):
             return _emptied(_IN_MEMORY / f"codeanatomy-{os.getuid()}-{name}")
     if location.is_local:
-        return _emptied(location.local_path / _SCRATCH)
+        return _emptied(location.local_path / SCRATCH)
     return Path(tempfile.mkdtemp(prefix="codeanatomy-index-"))
 
 

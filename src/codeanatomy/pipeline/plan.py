@@ -12,9 +12,11 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from codeanatomy.catalogue.tables import STORED_TABLES
 from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.errors import InputError, StateError
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.index.documents import INDEX_REVISION
 from codeanatomy.index.provider import Provider
@@ -31,7 +33,18 @@ def as_built(request: BuildRequest, last: Build) -> BuildRequest:
     if request.index or request.scip:
         return request
     index = last.figures.get("index") or {"choice": "none", "scip": None}
-    return replace(request, index=index["choice"], scip=index["scip"])
+    choice, scip = index.get("choice"), index.get("scip")
+    if choice not in INDEXES or not isinstance(scip, str | None):
+        raise StateError(
+            f"build {last.build_id} is damaged (made with index {choice!r}): run `codeanatomy build --full`"
+        )
+    if scip is not None and not Path(scip).is_file():  # a state can name a pipe, or a device without an end
+        raise InputError(f"the last build was made with the index {scip}, which is not there: name it with --scip")
+    return replace(request, index=choice, scip=scip)
+
+
+INDEXES = ("auto", "pyrefly", "scip", "none")
+"""What a build can be made with."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from codeanatomy.pipeline.plan import Plan
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest, Mode
 from codeanatomy.pipeline.run import plan, strategy_of
-from codeanatomy.store.builds import Build, latest_build
+from codeanatomy.store.builds import Build, check_whole, latest_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state, state_exists
 
@@ -61,6 +61,7 @@ def preview(request: BuildRequest, *, listener: Listener | None = None) -> Previ
     the_plan = plan(last, inputs, request)
     if state is None or last is None or the_plan.mode is Mode.FULL:
         return _of_everything(the_plan, state, last, inputs)
+    check_whole(state, last)
     if the_plan.mode is Mode.NOOP:
         return Preview(the_plan, (), len(inputs.snapshot.files))
     from codeanatomy.pipeline.update import analyse, full_plan, with_rules  # noqa: PLC0415 - loads the parser

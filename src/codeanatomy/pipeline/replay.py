@@ -29,7 +29,7 @@ from codeanatomy.pipeline.verify import TableComparison, _compare_table, _Side
 from codeanatomy.repo.snapshot import ScannedFile, Snapshot, snapshot_id
 from codeanatomy.rules.recorded import compile_recorded
 from codeanatomy.store.audit import digests_on_disk
-from codeanatomy.store.builds import Build, find_build
+from codeanatomy.store.builds import Build, check_whole, find_build, list_builds
 from codeanatomy.store.bundles import read_bundle_text
 from codeanatomy.store.loans import lend_table
 from codeanatomy.store.location import StateLocation, locate_state
@@ -93,12 +93,13 @@ def replay(
     clock = StageClock(listener or Silent())
     state = open_state(locate_state(request.repo, request.state, request.storage_options))
     found = find_build(state, build)
+    check_whole(state, found)
     with tempfile.TemporaryDirectory(prefix="codeanatomy-replay-", dir=request.scratch) as scratch:
         inputs = _pinned_inputs(request, state, found, StateLocation.at(scratch))
         beside = create_state(inputs.location, state.buckets, inputs.repo_id)
         made = Made({name: pin for name, pin in found.tables.items() if name in (FACTS.name, DOCUMENTS.name)})
         for name, pin in made.pins.items():
-            lend_table(state, name, pin.version, beside)
+            beside = lend_table(state, name, pin.version, beside)
         with engine_for(inputs.settings, spark, clock) as session:
             make_whole(session, beside, None, inputs, None, made, clock)
             with clock.stage("compare"):
@@ -144,7 +145,9 @@ def _pinned_inputs(request: BuildRequest, state: State, build: Build, location: 
 def _bundle_of(state: State, build: Build) -> _Bundle:
     """The run bundle of the build, or of the one it went back to."""
     origin = build
-    while origin.rolled_back_to:
+    for _ in list_builds(state):
+        if origin.rolled_back_to is None:
+            break
         origin = find_build(state, origin.rolled_back_to)
     manifest, rules = (read_bundle_text(state, origin.build_id, name) for name in (MANIFEST, RULES))
     if manifest is None or rules is None:

@@ -27,7 +27,7 @@ from codeanatomy.pipeline.plan import as_built
 from codeanatomy.pipeline.progress import Listener
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import build, plan
-from codeanatomy.store.builds import Build, current_build
+from codeanatomy.store.builds import Build, check_whole, current_build
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS
 from codeanatomy.store.state import State, create_state, open_state
@@ -112,6 +112,7 @@ def verify(
     location = locate_state(request.repo, request.state, request.storage_options)
     state = open_state(location)
     last = current_build(state)
+    check_whole(state, last)
     request = as_built(request, last)
     inputs = gather(request, location, state)
     if reasons := plan(last, inputs, replace(request, full=False)).reasons:

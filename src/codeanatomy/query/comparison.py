@@ -19,10 +19,11 @@ import pyarrow.dataset as ds
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import StateError
 from codeanatomy.query.sql import connect, list_of
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import Build, check_whole
+from codeanatomy.store.failures import machine_failure
 from codeanatomy.store.layout import BUCKET
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import data_files, open_arrow
+from codeanatomy.store.tables import open_arrow, verified_files
 
 BEFORE, AFTER = "before", "after"
 """Schemas of the connection: the rows of the one build, and of the other."""
@@ -36,6 +37,8 @@ def side_by_side(
     state: State, before: Build | None, after: Build, tables: Sequence[Dataset], *, whole: Sequence[Dataset] = ()
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the tables of both builds, of the buckets in which any of them differs; None has no rows."""
+    for each in filter(None, (before, after)):
+        check_whole(state, each)
     buckets = _differing_buckets(before, after, tables)
     with connect() as connection, _told_as_damage(state):
         for side, build in ((BEFORE, before), (AFTER, after)):
@@ -93,7 +96,7 @@ def _stored(
         return ds.dataset(table.schema().empty_table())
     version = build.tables[table.name].version
     if state.location.is_local:
-        chosen = [file for file in data_files(state, table.name, version) if _in_buckets(file, buckets)]
+        chosen = verified_files(state, table.name, version, buckets=buckets)
         return chosen or ds.dataset(table.schema().empty_table())
     stored = open_arrow(state, table, version)
     fragments = [fragment for fragment in stored.get_fragments() if _in_buckets(fragment.path, buckets)]
@@ -110,6 +113,6 @@ def _told_as_damage(state: State) -> Iterator[None]:
         yield
     except (duckdb.Error, pa.ArrowException) as error:
         reason = " ".join(str(error).splitlines()[0].split())
-        raise StateError(
-            f"cannot read the builds of {state.location.uri} ({reason}): `codeanatomy doctor` says more"
+        raise machine_failure(error, state.location.uri) or StateError(
+            f"cannot read the builds of {state.location.uri} ({reason}): `codeanatomy doctor --deep` says more"
         ) from error

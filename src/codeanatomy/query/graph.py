@@ -13,11 +13,11 @@ import pyarrow.dataset as ds
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
 from codeanatomy.query.sql import answer
-from codeanatomy.store.builds import Build, current_build, find_build
+from codeanatomy.store.builds import Build, check_whole, current_build, find_build
 from codeanatomy.store.bundles import read_bundle_rows
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state
-from codeanatomy.store.tables import data_files, open_arrow, read_table
+from codeanatomy.store.tables import open_arrow, read_table, verified_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,7 +86,7 @@ class Graph:
         if name not in self.build.tables:  # a build without an index has no documents
             return ds.dataset(_STORED[name].schema().empty_table())
         version = self.build.tables[name].version
-        files = data_files(self.state, name, version) if self.state.location.is_local else []
+        files = verified_files(self.state, name, version) if self.state.location.is_local else []
         return files or open_arrow(self.state, _STORED[name], version)
 
 
@@ -99,4 +99,6 @@ def open_graph(
 ) -> Graph:
     """Open the last build of a repository, or the one whose id starts with `build`."""
     opened = open_state(locate_state(repo, state, storage_options or {}))
-    return Graph(opened, find_build(opened, build) if build else current_build(opened), Path(repo))
+    chosen = find_build(opened, build) if build else current_build(opened)
+    check_whole(opened, chosen)
+    return Graph(opened, chosen, Path(repo))

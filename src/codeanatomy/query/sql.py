@@ -20,8 +20,10 @@ from sqlglot.errors import SqlglotError
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.places import cache_directory
-from codeanatomy.errors import InputError
+from codeanatomy.errors import CodeAnatomyError, InputError, StateError
 from codeanatomy.query.views import PUBLIC, view_of
+from codeanatomy.store.checksums import find_unreadable
+from codeanatomy.store.failures import machine_failure
 
 _REFERENCES = re.compile(r"\b((?:from|join)\s+)references\b", re.IGNORECASE)
 """The view `references` has the name of a keyword: people will not think of quoting it."""
@@ -32,6 +34,8 @@ _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
 }
 
+
+_FAULTS_OF_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.PermissionException)
 
 OpenTable = Callable[[str], ds.Dataset | Sequence[str]]
 """Gives a stored table by name: its data files if they are on this machine, else a dataset."""
@@ -62,7 +66,7 @@ class _Session:
     def read(self, query: str, rows_per_batch: int) -> pa.RecordBatchReader:
         """Offer what the query names, lock the connection, then answer."""
         query = _REFERENCES.sub(r'\1"references"', query)
-        with _told_in_one_line():
+        with self._told_in_one_line():
             statements = self._connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise InputError("sql takes one SELECT statement; the graph is read-only")
@@ -78,8 +82,25 @@ class _Session:
 
     def _batches(self, answer: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         """The answer as it comes; holds on to the session until it is drained."""
-        with _told_in_one_line():
+        with self._told_in_one_line():
             yield from answer
+
+    @contextmanager
+    def _told_in_one_line(self) -> Iterator[None]:
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException) as error:
+            message = " ".join(str(error).split("\n\nLINE")[0].split())
+            raise self._fault_of_data(error) or InputError(f"sql: {message}") from error
+
+    def _fault_of_data(self, error: Exception) -> CodeAnatomyError | None:
+        """The error as one of the machine or of the files that were read, if the query is not to blame."""
+        if isinstance(error, _FAULTS_OF_QUERY):
+            return None
+        if isinstance(error, (duckdb.IOException, OSError)) and (failure := machine_failure(error, "the graph")):
+            return failure
+        lost = find_unreadable(self._files)
+        return StateError(f"the state is damaged ({lost} cannot be read): delete it and build again") if lost else None
 
     def _offer(self, name: str) -> None:
         """Make the dataset `name`, and what it is made from, known to the connection."""
@@ -119,12 +140,3 @@ def _named_tables(query: str) -> set[str]:
         raise InputError(f"sql: {str(error).splitlines()[0]}") from error
     defined = {each.alias.lower() for each in tree.find_all(exp.CTE)}
     return {table.name.lower() for table in tree.find_all(exp.Table) if table.name} - defined
-
-
-@contextmanager
-def _told_in_one_line() -> Iterator[None]:
-    try:
-        yield
-    except (duckdb.Error, pa.ArrowException) as error:
-        message = str(error).split("\n\nLINE")[0]
-        raise InputError(f"sql: {' '.join(message.split())}") from error

@@ -1,6 +1,6 @@
-"""What tables really hold: digests computed from their rows, not from what a build remembers of them.
+"""What tables really hold: checksums of their files, and digests computed from their rows.
 
-An update does not read what it leaves alone: the digests it pins are sums. Here they are made anew.
+An update does not read what it leaves alone: the digests it pins are sums. Here they are computed from what is on disk.
 """
 
 from __future__ import annotations
@@ -10,13 +10,27 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.store.builds import Build
+from codeanatomy.store.checksums import find_unreadable
 from codeanatomy.store.digests import SetDigest, digest_from, digest_sums, hash_columns
+from codeanatomy.store.failures import damaged, reading
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_column
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import read_table
+from codeanatomy.store.tables import data_files, read_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+def check_bytes(state: State, build: Build) -> None:
+    """Refuse a build with a file that is not as it was written; an object store vouches for its own."""
+    for name, pin in build.tables.items():
+        files = data_files(state, name, pin.version)
+        if state.location.is_local:
+            with reading(state.location):
+                unreadable = find_unreadable(files)
+            if unreadable is not None:
+                raise damaged(state.location, f"{unreadable} is not as it was written")
 
 
 def digests_on_disk(

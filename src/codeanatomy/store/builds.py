@@ -7,27 +7,48 @@ Builds form a line: each is published on top of the one it was made from, or not
 from __future__ import annotations
 
 import json
+import re
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from types import UnionType
+from typing import Any, Literal
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, Schema
 
 from codeanatomy.errors import InputError, StateError
+from codeanatomy.store.delta import Added, check_files, commit, files_of_version, open_table, read_files, stored_files
 from codeanatomy.store.digests import SetDigest
 from codeanatomy.store.failures import reading, writing
 from codeanatomy.store.faults import boundary
+from codeanatomy.store.parts import PartWriter
+from codeanatomy.store.paths import is_build_id, is_table_name
 from codeanatomy.store.state import BUILDS, BUILDS_SCHEMA, State
-from codeanatomy.store.tables import NO_RETRY, TablePin
+from codeanatomy.store.tables import TablePin
 
 ROLLBACK = "rollback"
 """Mode of a build that repeats the pins of an earlier one."""
 
 
 _MANY_FILES = 32
+
+_FIGURES: Mapping[str, type | UnionType] = {
+    "files": dict,
+    "problems": list,
+    "index": dict | None,
+    "strategy": str | None,
+    "reasons": list,
+    "costs": dict,
+    "stages": list,
+    "seconds": float | int,
+    "peak_memory_mb": float | int,
+}
+"""Types of the figures that are read again."""
+
+_DIGEST = re.compile(r"[0-9a-f]{32}")
 
 SHORTEST_COMMIT = 7
 """So many digits of a git commit tell that one is meant."""
@@ -72,33 +93,30 @@ def rollback_build(target: Build, parent: Build, created_at: datetime) -> Build:
 
 def publish(state: State, build: Build) -> None:
     """Make the build the latest, in one commit; an error if its parent is not the latest any more."""
-    with reading(state.location):
-        table = _builds_table(state)
-        rows = _rows(table)
+    table = open_table(state.location, BUILDS)
+    rows = _rows(state, table)
     latest = rows[-1] if rows else None
     if (latest["build_id"] if latest else None) != build.parent_build_id:
         found = latest["build_id"] if latest else "none"
         raise StateError(f"the latest build is {found}, not {build.parent_build_id or 'none'}: run again on top of it")
     boundary("build.before_publish", build.build_id)
-    with writing(state.location):
-        row = {**_to_row(build), "sequence": latest["sequence"] + 1 if latest else 0}
-        crowded = len(table.file_uris()) >= _MANY_FILES  # one per build since they were last made one
-        written = pa.Table.from_pylist([*rows, row] if crowded else [row], schema=BUILDS_SCHEMA)
-        write_deltalake(table, written, mode="overwrite" if crowded else "append", commit_properties=NO_RETRY)
+    row = {**_to_row(build), "sequence": latest["sequence"] + 1 if latest else 0}
+    if len(stored_files(table)) < _MANY_FILES:  # one per build since they were last made one
+        _write(state, table, [row], "append")
+    else:
+        _write(state, table, [*rows, row], "overwrite")
     boundary("build.published", build.build_id)
 
 
 def list_builds(state: State) -> list[Build]:
     """All builds that are kept, oldest first."""
-    with reading(state.location):
-        return [_from_row(row) for row in _rows(_builds_table(state))]
+    return [_from_row(state, row) for row in _rows(state)]
 
 
 def latest_build(state: State) -> Build | None:
     """The last build, or None if none was published yet."""
-    with reading(state.location):
-        rows = _rows(_builds_table(state))
-        return _from_row(rows[-1]) if rows else None
+    rows = _rows(state)
+    return _from_row(state, rows[-1]) if rows else None
 
 
 def current_build(state: State) -> Build:
@@ -111,8 +129,7 @@ def current_build(state: State) -> Build:
 
 def find_build(state: State, prefix: str) -> Build:
     """The build whose id starts with `prefix`, or the last one of the git commit that does."""
-    with reading(state.location):
-        every = _rows(_builds_table(state))
+    every = _rows(state)
     rows = [row for row in every if row["build_id"].startswith(prefix)]
     if not rows and len(prefix) >= SHORTEST_COMMIT:
         rows = [row for row in every if (row["git_commit"] or "").startswith(prefix.lower())][-1:]
@@ -120,32 +137,48 @@ def find_build(state: State, prefix: str) -> Build:
         raise InputError(f"no build {prefix}: `codeanatomy builds` lists them")
     if len(rows) > 1:
         raise InputError(f"build {prefix} could be any of {', '.join(row['build_id'] for row in rows)}")
-    with reading(state.location):
-        return _from_row(rows[0])
+    return _from_row(state, rows[0])
+
+
+def check_whole(state: State, build: Build) -> None:
+    """Refuse a build of which a data file is lost or cut short, whichever table is asked about."""
+    for name, pin in build.tables.items():
+        files_of_version(state.location, name, pin.version)
 
 
 def drop_builds(state: State, build_ids: Sequence[str]) -> None:
     """Forget builds, in one commit."""
+    table = open_table(state.location, BUILDS)
+    kept = [row for row in _rows(state, table) if row["build_id"] not in set(build_ids)]
+    _write(state, table, kept, "overwrite")
+
+
+def _rows(state: State, table: DeltaTable | None = None) -> list[dict[str, Any]]:
+    """What the latest version of `builds` says, in the order of publication."""
     with reading(state.location):
-        table = _builds_table(state)
-        kept = [row for row in _rows(table) if row["build_id"] not in set(build_ids)]
-    with writing(state.location):
-        write_deltalake(
-            table,
-            pa.Table.from_pylist(kept, schema=BUILDS_SCHEMA),
-            mode="overwrite",
-            commit_properties=NO_RETRY,
-        )
+        files = stored_files(table or open_table(state.location, BUILDS))
+        check_files(state.location, BUILDS, files)
+        rows = read_files(state.location, BUILDS, files, BUILDS_SCHEMA).to_pylist()
+        for row in rows:
+            if gaps := [field.name for field in BUILDS_SCHEMA if not field.nullable and row[field.name] is None]:
+                raise ValueError(f"a build without {gaps[0]}")
+        return sorted(rows, key=lambda row: int(row["sequence"]))
 
 
-def _builds_table(state: State) -> DeltaTable:
-    return DeltaTable(state.location.table_uri(BUILDS), storage_options=state.location.options())
-
-
-def _rows(table: DeltaTable) -> list[dict[str, Any]]:
-    # `to_pyarrow_table` would import pandas, which takes longer than the rest of a small query.
-    rows: list[dict[str, Any]] = pa.RecordBatchReader.from_stream(table.scan()).read_all().to_pylist()
-    return sorted(rows, key=lambda row: row["sequence"])
+def _write(
+    state: State, table: DeltaTable, rows: Sequence[Mapping[str, Any]], mode: Literal["append", "overwrite"]
+) -> None:
+    location = state.location
+    with writing(location):
+        batches = pa.Table.from_pylist(list(rows), schema=BUILDS_SCHEMA).to_batches()
+        writer = PartWriter(iter, location.tables_uri, BUILDS, location.options(), BUILDS_SCHEMA, ())
+        now = int(time.time() * 1000)
+        files = [
+            Added(part["file"], part["size"], now, part["rows"], {})
+            for written in writer(batches)
+            for part in written.to_pylist()
+        ]
+        commit(location, BUILDS, table, files, Schema.from_arrow(BUILDS_SCHEMA), mode)
 
 
 def _to_row(build: Build) -> dict[str, Any]:
@@ -163,19 +196,74 @@ def _to_row(build: Build) -> dict[str, Any]:
     }
 
 
-def _from_row(row: Mapping[str, Any]) -> Build:
-    return Build(
-        build_id=row["build_id"],
-        parent_build_id=row["parent_build_id"],
-        created_at=datetime.fromisoformat(row["created_at"]),
-        mode=row["mode"],
-        snapshot_id=row["snapshot_id"],
-        tables={name: _pin_from_json(pin) for name, pin in json.loads(row["tables"]).items()},
-        git_commit=row["git_commit"],
-        fingerprints=json.loads(row["fingerprints"]),
-        figures=json.loads(row["figures"]),
-        rolled_back_to=row["rolled_back_to"],
-    )
+def _from_row(state: State, row: Mapping[str, Any]) -> Build:
+    """The build in a row, which anybody may have written."""
+    with reading(state.location):
+        created_at = datetime.fromisoformat(row["created_at"])
+        build = Build(
+            build_id=row["build_id"],
+            parent_build_id=row["parent_build_id"],
+            created_at=created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC),
+            mode=row["mode"],
+            snapshot_id=row["snapshot_id"],
+            tables=_Recorded({_named(name): _pin_from_json(pin) for name, pin in _object(row["tables"]).items()}),
+            git_commit=row["git_commit"],
+            fingerprints=_Recorded({name: _text(said) for name, said in _object(row["fingerprints"]).items()}),
+            figures=_figures_from(_object(row["figures"])),
+            rolled_back_to=row["rolled_back_to"],
+        )
+        for name in (build.build_id, *filter(None, (build.parent_build_id, build.rolled_back_to))):
+            if not is_build_id(name):
+                raise ValueError(f"a build is called {name!r}")
+        return build
+
+
+class _Recorded(dict[str, Any]):
+    """What a build says, by name; what it does not say is damage to whoever needs it."""
+
+    def __missing__(self, name: str) -> Any:
+        raise StateError(f"the state is damaged (a build says nothing of {name!r}): delete it and build again")
+
+
+def _figures_from(said: dict[str, Any]) -> Mapping[str, Any]:
+    """The figures, each of the type that its readers rely on."""
+    for name, kind in _FIGURES.items():
+        if name in said and not isinstance(said[name], kind):
+            raise TypeError(f"a build has a figure {name} of {said[name]!r}")
+    for count in said.get("files", {}).values():
+        _number(count)
+    for problem in said.get("problems", ()):
+        if not isinstance(problem, dict) or set(problem) != {"path", "reason", "detail"}:
+            raise ValueError("a build has a problem of another kind")
+        for value in problem.values():
+            _text(value)
+    parts = {name: _Recorded(said[name]) for name in ("files", "index") if said.get(name)}
+    return _Recorded(said | parts)
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise TypeError("a build has a list where names are expected")
+    return found
+
+
+def _named(name: str) -> str:
+    if not is_table_name(name):
+        raise ValueError(f"a build has a table {name!r}")
+    return name
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a build has {value!r} where a text is expected")
+    return value
+
+
+def _number(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise ValueError(f"a build has a number {value!r}")
+    return value
 
 
 def _pin_to_json(pin: TablePin) -> dict[str, Any]:
@@ -186,6 +274,9 @@ def _pin_to_json(pin: TablePin) -> dict[str, Any]:
 
 
 def _pin_from_json(pin: Mapping[str, Any]) -> TablePin:
-    return TablePin(
-        pin["version"], {int(bucket): SetDigest(rows, value) for bucket, (rows, value) in pin["buckets"].items()}
-    )
+    digests = {}
+    for bucket, (rows, value) in pin["buckets"].items():
+        if not _DIGEST.fullmatch(_text(value)):
+            raise ValueError(f"a build has a digest {value!r}")
+        digests[_number(int(bucket))] = SetDigest(_number(rows), value)
+    return TablePin(_number(pin["version"]), digests)

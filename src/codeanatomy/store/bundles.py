@@ -6,6 +6,7 @@ Written before the build is published, so that a published build has its bundle;
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.store.failures import reading, writing
 from codeanatomy.store.faults import boundary
 from codeanatomy.store.location import StateLocation
+from codeanatomy.store.paths import checked_file, files_below, folder_names, is_build_id, is_bundle_file
 from codeanatomy.store.state import RUNS, State
 
 
@@ -33,52 +35,80 @@ def write_bundle(state: State, build_id: str, texts: Mapping[str, str], rows: Ma
         for name, table in rows.items():
             if table.num_rows:
                 with files.open_output_stream(f"{RUNS}/{build_id}/{name}.parquet") as sink:
-                    pq.write_table(table, sink, compression="zstd")
+                    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     boundary("build.bundle_written", build_id)
 
 
 def read_bundle_text(state: State, build_id: str, name: str) -> str | None:
     """A text of a bundle; None if the build has none."""
-    path = f"{RUNS}/{build_id}/{name}"
     with reading(state.location):
-        files = _files_of(state.location)
-        if files.get_file_info(path).type != pafs.FileType.File:
+        path = _path_of(state.location, build_id, name)
+        if path is None:
             return None
-        with files.open_input_stream(path) as source:
+        with _files_of(state.location).open_input_stream(path) as source:
             return bytes(source.read()).decode()
 
 
 def read_bundle_rows(state: State, build_id: str, dataset: Dataset) -> pa.Table:
     """The rows that a bundle has of a dataset; none if it has no such file."""
-    path = f"{RUNS}/{build_id}/{dataset.name}.parquet"
     with reading(state.location):
-        files = _files_of(state.location)
-        if files.get_file_info(path).type != pafs.FileType.File:
+        path = _path_of(state.location, build_id, f"{dataset.name}.parquet")
+        if path is None:
             return dataset.schema().empty_table()
-        with files.open_input_file(path) as source:
-            return pq.read_table(source, schema=dataset.schema())
+        with _files_of(state.location).open_input_file(path) as source:
+            return pq.read_table(source, schema=dataset.schema(), page_checksum_verification=True)
 
 
-def bundles_without(state: State, kept: Collection[str], older_than: datetime) -> dict[str, list[pafs.FileInfo]]:
-    """The files of the bundles of all other builds, by build; on an object store, only of those that are old."""
-    selector = pafs.FileSelector(RUNS, allow_not_found=True, recursive=True)
-    bundles: dict[str, list[pafs.FileInfo]] = {}
-    for file in _files_of(state.location).get_file_info(selector):
-        _, build_id, *inside = file.path.split("/")
-        if inside or file.type == pafs.FileType.Directory:
-            bundles.setdefault(build_id, []).extend([file] if file.type == pafs.FileType.File else [])
+def bundles_without(state: State, kept: Collection[str], older_than: datetime) -> dict[str, dict[str, int]]:
+    """The files of the bundles of all other builds, by build, with their sizes; on an object store, of old ones only.
+
+    Only what has a name that a bundle gives: nothing else is ever deleted.
+    """
+    if state.location.is_local:
+        found = {build_id: dict(files_below(state.location, RUNS, build_id)) for build_id in _local_bundles(state)}
+    else:
+        found = _remote_bundles(state.location, older_than)
     return {
-        build_id: files
-        for build_id, files in bundles.items()
-        if build_id not in kept and (state.location.is_local or all(file.mtime < older_than for file in files))
+        build_id: {name: size for name, size in files.items() if is_bundle_file(name)}
+        for build_id, files in found.items()
+        if build_id not in kept and is_build_id(build_id)
     }
 
 
-def drop_bundles(state: State, build_ids: Iterable[str]) -> None:
-    """Delete the bundles of those builds."""
+def drop_bundles(state: State, bundles: Mapping[str, Iterable[str]]) -> None:
+    """Delete these files of the bundles of those builds, and the folders that are empty then."""
     files = _files_of(state.location)
-    for build_id in build_ids:
-        files.delete_dir(f"{RUNS}/{build_id}")
+    for build_id, names in bundles.items():
+        for name in names:
+            files.delete_file(f"{RUNS}/{build_id}/{name}")
+        if state.location.is_local:
+            with suppress(OSError):  # somebody put something else into it
+                (state.location.local_path / RUNS / build_id).rmdir()
+
+
+def _local_bundles(state: State) -> list[str]:
+    return [name for name in folder_names(state.location, RUNS) if is_build_id(name)]
+
+
+def _remote_bundles(location: StateLocation, older_than: datetime) -> dict[str, dict[str, int]]:
+    bundles: dict[str, list[pafs.FileInfo]] = {}
+    for file in _files_of(location).get_file_info(pafs.FileSelector(RUNS, allow_not_found=True, recursive=True)):
+        _, build_id, *inside = file.path.split("/")
+        if inside and file.type == pafs.FileType.File:
+            bundles.setdefault(build_id, []).append(file)
+    return {
+        build_id: {file.path.removeprefix(f"{RUNS}/{build_id}/"): file.size for file in files}
+        for build_id, files in bundles.items()
+        if all(file.mtime < older_than for file in files)
+    }
+
+
+def _path_of(location: StateLocation, build_id: str, name: str) -> str | None:
+    """Where a file of a bundle is, or None if it is not there."""
+    path = f"{RUNS}/{build_id}/{name}"
+    if location.is_local:
+        return path if checked_file(location, RUNS, build_id, name) else None
+    return path if _files_of(location).get_file_info(path).type == pafs.FileType.File else None
 
 
 def _files_of(location: StateLocation) -> pafs.FileSystem:

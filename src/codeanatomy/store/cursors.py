@@ -17,12 +17,14 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs as pafs
 
 from codeanatomy.errors import InputError, StateError
-from codeanatomy.store.failures import writing
+from codeanatomy.store.failures import reading, writing
 from codeanatomy.store.location import StateLocation
-from codeanatomy.store.state import CURSORS, State, refuse_links
+from codeanatomy.store.paths import checked_file, file_names, is_build_id, read_own_file
+from codeanatomy.store.state import CURSORS, State
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _ENDING = ".json"
+_LARGEST = 1 << 16
 _BUFFER = 4096  # more than a cursor needs: delta-rs refuses what pyarrow hands on unbuffered
 
 
@@ -47,12 +49,15 @@ def read_cursor(state: State, name: str) -> Cursor | None:
     if content is None:
         return None
     try:
-        return Cursor(name, str(json.loads(content)["build_id"]))
-    except (ValueError, KeyError, TypeError) as error:
+        build_id = json.loads(content)["build_id"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        build_id = None
+    if not is_build_id(build_id):
         raise StateError(
             f"the cursor {name} of {state.location.uri} is damaged: "
             f"`codeanatomy changes --cursor {name} --reset --ack` starts it over"
-        ) from error
+        )
+    return Cursor(name, build_id)
 
 
 def list_cursors(state: State) -> list[Cursor]:
@@ -71,12 +76,10 @@ def move_cursor(state: State, name: str, build_id: str) -> None:
 
 def _read(location: StateLocation, file: str) -> bytes | None:
     try:
-        if not location.is_local:
-            with _remote(location).open_input_stream(f"{CURSORS}/{file}") as stream:
-                return bytes(stream.read())
-        descriptor = os.open(location.local_path / CURSORS / file, os.O_RDONLY | os.O_NOFOLLOW)
-        with os.fdopen(descriptor, "rb") as stream:
-            return stream.read()
+        if location.is_local:
+            return read_own_file(location, CURSORS, file, limit=_LARGEST)
+        with _remote(location).open_input_stream(f"{CURSORS}/{file}") as stream:
+            return bytes(stream.read())
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -88,7 +91,7 @@ def _write(location: StateLocation, file: str, content: bytes) -> None:
         with _remote(location).open_output_stream(f"{CURSORS}/{file}", buffer_size=_BUFFER) as stream:
             stream.write(content)
         return
-    refuse_links(location)
+    checked_file(location, CURSORS, file)
     folder = location.local_path / CURSORS
     folder.mkdir(exist_ok=True)
     scratch = folder / f"{file}.{secrets.token_hex(4)}"
@@ -105,8 +108,8 @@ def _write(location: StateLocation, file: str, content: bytes) -> None:
 
 def _files(location: StateLocation) -> list[str]:
     if location.is_local:
-        folder = location.local_path / CURSORS
-        return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+        with reading(location):
+            return file_names(location, CURSORS)
     infos = _remote(location).get_file_info(pafs.FileSelector(CURSORS, allow_not_found=True))
     return [str(info.base_name) for info in infos]
 

@@ -8,6 +8,7 @@ job takes longer than all else.
 from __future__ import annotations
 
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.store.checksums import seal
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_from, digest_sums, digests_by, hash_columns, total
 from codeanatomy.store.faults import boundary
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_column, layout_of
@@ -33,11 +36,15 @@ if TYPE_CHECKING:
 
 _WRITE_OPTIONS = {
     "compression": "zstd",
+    "parquet.page.write-checksum.enabled": "true",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     # The default local file system leaves a checksum file beside every data file.
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
+
+READ_OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
+"""Of every read of data files by Spark."""
 
 _WRITTEN_AT_ONCE = 4
 """Buckets that are in memory at a time."""
@@ -77,7 +84,7 @@ def write_by_spark(frame: DataFrame, dataset: Dataset, state: State, identity: S
     boundary("table.files_written", dataset.name)
     reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
     written = reader.option("pathGlobFilter", f"{basename}*").parquet(*literal_paths([uri]))
-    return _measure(written, dataset, identity)
+    return _sealed(_measure(written, dataset, identity), dataset, state.location)
 
 
 def write_by_workers(
@@ -147,6 +154,17 @@ def discard(files: Iterable[DataFile], dataset: Dataset, location: StateLocation
             (Path(location.table_uri(dataset.name)) / file.path).unlink()
 
 
+def give_name(path: str, dataset: Dataset, location: StateLocation) -> DataFile:
+    """A data file of a local table without an owner, under one more name."""
+    old = Path(location.table_uri(dataset.name), path)
+    new = old.with_name(f"part-{secrets.token_hex(16)}.{path.partition('.')[2]}")
+    try:
+        new.hardlink_to(old)
+    except OSError:  # not every file system can
+        shutil.copyfile(old, new)
+    return DataFile(new.name, old.stat().st_size, int(time.time() * 1000), pq.read_metadata(old).num_rows)
+
+
 def stored_schema(dataset: Dataset) -> pa.Schema:
     """The columns of the table: the dataset's and the layout's."""
     layout = (pa.field(name, pa.int32(), nullable=False) for name in layout_of(dataset))
@@ -196,6 +214,16 @@ def _measure(frame: DataFrame, dataset: Dataset, identity: Sequence[str]) -> lis
         name = "/".join(path.split("/")[-2:])  # the folder of its bucket, and its own
         files.append(DataFile(name, size, modified, digest.rows, bucket, digest, digests))
     return files
+
+
+def _sealed(files: Sequence[DataFile], dataset: Dataset, location: StateLocation) -> list[DataFile]:
+    """The files under the names that tell their checksums; on an object store, as they are."""
+    if not location.is_local:
+        return list(files)
+    folder = Path(location.table_uri(dataset.name))
+    with ThreadPoolExecutor(_WRITTEN_AT_ONCE) as pool:
+        names = pool.map(lambda file: seal(folder / file.path).relative_to(folder), files)
+        return [replace(file, path=str(name)) for file, name in zip(files, names, strict=True)]
 
 
 def _digested(dataset: Dataset, identity: Sequence[str]) -> Dataset:

@@ -20,7 +20,8 @@ OWNER = "file_id"
 """The column whose bucket a row is in, where it has one."""
 
 _FILES_PER_BUCKET = 64
-_MOST_BUCKETS = 256
+MOST_BUCKETS = 256
+"""No state has more."""
 
 
 def layout_of(dataset: Dataset) -> list[str]:
@@ -31,7 +32,7 @@ def layout_of(dataset: Dataset) -> list[str]:
 def bucket_count_for(files: int) -> int:
     """How many buckets suit a repository of that many files: a power of two, about 64 files in each."""
     wanted = max(1, files // _FILES_PER_BUCKET)
-    return int(min(_MOST_BUCKETS, 1 << (wanted - 1).bit_length()))
+    return int(min(MOST_BUCKETS, 1 << (wanted - 1).bit_length()))
 
 
 def bucket_of(key: str, buckets: int) -> int:

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from codeanatomy.errors import StateError
+from codeanatomy.store.delta import table_exists
 from codeanatomy.store.failures import writing
 from codeanatomy.store.location import StateLocation
-from codeanatomy.store.state import refuse_links
+from codeanatomy.store.paths import check_everything, open_own_file
+from codeanatomy.store.state import BUILDS
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,9 @@ def hold_lease(location: StateLocation) -> Iterator[Lease]:
     if not location.is_local:
         yield Lease(location)
         return
-    refuse_links(location)
     with writing(location):
         location.local_path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(location.local_path / "lease", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        descriptor = open_own_file(location, "lease", os.O_RDWR)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -46,6 +47,8 @@ def hold_lease(location: StateLocation) -> Iterator[Lease]:
                 f"another build is writing this state{_owner(descriptor)}: wait for it or stop it"
             ) from error
         with writing(location):
+            if table_exists(location, BUILDS):  # else it must be empty, which creating a state checks
+                check_everything(location)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, _claim(), 0)
         yield Lease(location)
@@ -68,7 +71,7 @@ def _owner(descriptor: int) -> str:
     try:
         claim = json.loads(os.pread(descriptor, 4096, 0))
         seconds = (datetime.now(UTC) - datetime.fromisoformat(claim["started_at"])).total_seconds()
-        return f" (pid {claim['pid']} of {claim['user']} on {claim['host']}, for {seconds:.0f} s)"
-    except (ValueError, KeyError):
+        return f" (pid {int(claim['pid'])} of {claim['user']} on {claim['host']}, for {seconds:.0f} s)"
+    except (ValueError, KeyError, TypeError, RecursionError):
         # The holder may not have written its claim yet.
         return ""

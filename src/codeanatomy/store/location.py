@@ -21,6 +21,8 @@ class StateLocation:
 
     uri: str
     storage_options: Mapping[str, str] = field(hash=False, repr=False)
+    lent: Mapping[str, StateLocation] = field(default_factory=dict, hash=False, repr=False)
+    """Other states, by the names of the tables that are read there instead."""
 
     @classmethod
     def at(cls, place: str | Path, storage_options: Mapping[str, str] | None = None) -> StateLocation:
@@ -50,7 +52,11 @@ class StateLocation:
 
     def table_uri(self, name: str) -> str:
         """The folder of the table called `name`."""
-        return f"{self.tables_uri}/{name}"
+        return f"{self.home_of(name).tables_uri}/{name}"
+
+    def home_of(self, name: str) -> StateLocation:
+        """The state that has the table called `name`: this one, unless another lends it."""
+        return self.lent.get(name, self)
 
     def options(self) -> dict[str, str]:
         """The storage options in the form `deltalake` takes them."""

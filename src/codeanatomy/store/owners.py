@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 import pyarrow as pa
 
 from codeanatomy.catalogue.columns import Dataset, long, text
-from codeanatomy.store.digests import SetDigest, digest_of_names, total
-from codeanatomy.store.layout import OWNER
+from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_of_names, total
+from codeanatomy.store.layout import OWNER, bucket_of
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import TablePin, WrittenTable, read_arrow, replace_collected, write_collected
 
@@ -55,6 +55,15 @@ def replace_owner_digests(
     rows = _rows(digests)
     was = _digests_of(_rows(before))
     return replace_collected(rows, OWNER_DIGESTS, state, owners=owners, base=base, before=was, after=_digests_of(rows))
+
+
+def own_digests(state: State, pin: TablePin) -> dict[int, SetDigest]:
+    """The digest of each bucket of this table itself, computed from its rows."""
+    found: dict[int, SetDigest] = {}
+    for owner, digest in _digests_of(read_arrow(state, OWNER_DIGESTS, pin.version)).items():
+        bucket = bucket_of(owner, state.buckets)
+        found[bucket] = found.get(bucket, NO_ROWS) + digest
+    return found
 
 
 def _rows(digests: Digests) -> pa.Table:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs as pafs
 
+from codeanatomy.store.checksums import seal
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_of_names
 
 Make = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
@@ -46,13 +48,15 @@ class PartWriter:
         digest = NO_ROWS
         with (
             storage.open_output_stream(f"{self.folder}/{name}") as sink,
-            pq.ParquetWriter(sink, self.schema, compression="zstd") as writer,
+            pq.ParquetWriter(sink, self.schema, compression="zstd", write_page_checksum=True) as writer,
         ):
             for batch in (first, *rows):
                 writer.write_batch(batch)
                 digest += identity_digest(batch, self.identity)
             writer.close()
             size = sink.tell()
+        if "://" not in self.uri:
+            name = seal(Path(self.uri, self.folder, name)).name
         yield pa.record_batch({"file": [name], "size": [size], "rows": [digest.rows], "digest": [digest.hash]})
 
 

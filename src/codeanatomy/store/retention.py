@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from deltalake import DeltaTable
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs as pafs
 
@@ -19,12 +18,20 @@ from codeanatomy.errors import StateError
 from codeanatomy.store.builds import Build, drop_builds, list_builds
 from codeanatomy.store.bundles import bundles_without, drop_bundles
 from codeanatomy.store.cursors import list_cursors
-from codeanatomy.store.failures import writing
+from codeanatomy.store.delta import check_files, open_table, stored_files, table_exists
+from codeanatomy.store.failures import reading, writing
 from codeanatomy.store.faults import boundary
 from codeanatomy.store.lease import Lease
 from codeanatomy.store.location import StateLocation
+from codeanatomy.store.paths import (
+    TABLES,
+    files_below,
+    folder_names,
+    is_data_file,
+    is_table_name,
+    is_unfinished_file,
+)
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import relative_files
 
 _GRACE = timedelta(days=1)
 """On an object store, where no lease keeps writers away, younger files may belong to a build under way."""
@@ -51,19 +58,20 @@ def collect_garbage(
     kept = _kept(builds, keep, now - older_than if older_than is not None else now, awaited)
     kept_ids = {build.build_id for build in kept}
     dropped = tuple(build.build_id for build in builds if build.build_id not in kept_ids)
-    with writing(state.location):
+    with reading(state.location):
         garbage = _garbage(state.location, kept, now)
         bundles = bundles_without(state, kept_ids, now - _GRACE)
-        if not dry_run:
-            if dropped:
-                drop_builds(state, dropped)
-                boundary("gc.builds_dropped")
+    if not dry_run:
+        if dropped:
+            drop_builds(state, dropped)
+            boundary("gc.builds_dropped")
+        with writing(state.location):
             files = _files_of(state.location)
-            for file in garbage:
-                files.delete_file(file.path)
+            for path in garbage:
+                files.delete_file(path)
             drop_bundles(state, bundles)
-    freed = [*garbage, *(file for bundle in bundles.values() for file in bundle)]
-    return GcReport(dropped, len(freed), sum(file.size for file in freed))
+    freed = [*garbage.values(), *(size for bundle in bundles.values() for size in bundle.values())]
+    return GcReport(dropped, len(freed), sum(freed))
 
 
 def _kept(builds: Sequence[Build], keep: int, younger_than: datetime, awaited: Collection[str]) -> list[Build]:
@@ -76,38 +84,50 @@ def _kept(builds: Sequence[Build], keep: int, younger_than: datetime, awaited: C
     return [build for build in builds if build.build_id in kept]
 
 
-def _garbage(location: StateLocation, kept: Iterable[Build], now: datetime) -> list[pafs.FileInfo]:
+def _garbage(location: StateLocation, kept: Iterable[Build], now: datetime) -> dict[str, int]:
+    """Data files that no kept version needs, relative to the folder of the tables, and their sizes.
+
+    Only what has a name that a write of ours gives: whatever else somebody put there is left alone.
+    """
     pins: dict[str, set[int]] = {}
     for build in kept:
         for name, pin in build.tables.items():
             pins.setdefault(name, set()).add(pin.version)
-    garbage = []
-    for folder in _files_of(location).get_file_info(pafs.FileSelector("")):
-        name = folder.path
-        if not DeltaTable.is_deltatable(location.table_uri(name), location.options()):
-            continue
-        needed = _needed(location, name, pins.get(name, set()))
-        found = {
-            file.path: file
-            for file in _files_of(location).get_file_info(pafs.FileSelector(name, recursive=True))
-            if file.type == pafs.FileType.File and not file.path.startswith(f"{name}/_delta_log/")
-        }
-        if missing := needed - found.keys():
-            raise StateError(f"the state at {location.uri} is damaged ({min(missing)} is missing): nothing was deleted")
-        garbage += [
-            file
-            for path, file in found.items()
-            if path not in needed and (location.is_local or file.mtime < now - _GRACE)
-        ]
+    garbage: dict[str, int] = {}
+    for name in filter(is_table_name, _folders(location)):
+        if table_exists(location, name):
+            needed = _needed(location, name, pins.get(name, set()))
+            found = _found(location, name, now)
+            garbage |= {f"{name}/{path}": size for path, size in found.items() if path not in needed}
     return garbage
 
 
 def _needed(location: StateLocation, name: str, versions: Iterable[int]) -> set[str]:
-    """Files of the versions and of the latest one, relative to the folder of the tables."""
-    uri, options = location.table_uri(name), location.options()
-    tables = [DeltaTable(uri, storage_options=options)]
-    tables += [DeltaTable(uri, version=version, storage_options=options) for version in versions]
-    return {f"{name}/{file}" for table in tables for file in relative_files(table)}
+    """Files of the versions and of the latest one, all of which must be there."""
+    tables = [open_table(location, name), *(open_table(location, name, version) for version in versions)]
+    files = {file for table in tables for file in stored_files(table)}
+    try:
+        check_files(location, name, files)
+    except StateError as error:
+        raise StateError(f"{error}; nothing was deleted") from error
+    return {file.path for file in files}
+
+
+def _found(location: StateLocation, name: str, now: datetime) -> dict[str, int]:
+    """Data files in the folder of a table, finished or not; on an object store, those that are old."""
+    if location.is_local:
+        every = dict(files_below(location, TABLES, name))
+    else:
+        infos = _files_of(location).get_file_info(pafs.FileSelector(name, recursive=True))
+        old = (file for file in infos if file.type == pafs.FileType.File and file.mtime < now - _GRACE)
+        every = {file.path.removeprefix(f"{name}/"): file.size for file in old}
+    return {path: size for path, size in every.items() if is_data_file(path) or is_unfinished_file(path)}
+
+
+def _folders(location: StateLocation) -> list[str]:
+    if location.is_local:
+        return folder_names(location, TABLES)
+    return [str(folder.path) for folder in _files_of(location).get_file_info(pafs.FileSelector(""))]
 
 
 def _files_of(location: StateLocation) -> pafs.FileSystem:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from codeanatomy.store.failures import writing
 from codeanatomy.store.location import literal_paths
+from codeanatomy.store.paths import checked_folder
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
@@ -55,5 +56,5 @@ def keep_collected(spark: SparkSession, rows: pa.Table, name: str, state: State)
 
 
 def _drop(state: State) -> None:
-    if state.location.is_local:
+    if state.location.is_local and checked_folder(state.location, _FOLDER):
         shutil.rmtree(state.location.local_path / _FOLDER, ignore_errors=True)

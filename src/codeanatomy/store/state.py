@@ -1,21 +1,25 @@
 """A state: the place that holds every build of one repository. A state *is* its `builds` table.
 
 That table is created by one atomic commit whose metadata says what can never change afterwards: the format, the
-number of buckets, the repository's id. This module never looks at builds or tables.
+number of buckets, the repository's id; and which repository it is, which can move. This module never looks at builds or
+tables.
 """
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from codeanatomy.errors import InputError, StateError
-from codeanatomy.store.failures import reading, writing
+from codeanatomy.store.delta import LOG_SETTINGS, NO_RETRY, open_table, read_settings, table_exists
+from codeanatomy.store.failures import damaged, reading, writing
+from codeanatomy.store.layout import MOST_BUCKETS
 from codeanatomy.store.location import StateLocation
+from codeanatomy.store.paths import check_surface
 
 FORMAT_VERSION = 1
 """Of the layout this code writes; a state of a higher one is not touched."""
@@ -49,13 +53,10 @@ BUILDS_SCHEMA = pa.schema(
 RUNS = "runs"
 """Name of the folder, beside that of the tables, that has a bundle for each build."""
 
-LOG_SETTINGS = {"delta.enableExpiredLogCleanup": "false", "delta.checkpointInterval": "10"}
-"""A build pins versions for as long as it is kept, so that no log entry may expire by age. An update opens every table
-more than once, and what that takes grows with the commits since the last checkpoint."""
-
 _FORMAT = "codeanatomy.formatVersion"
 _BUCKETS = "codeanatomy.buckets"
 _REPO_ID = "codeanatomy.repoId"
+_REPOSITORY = "codeanatomy.repository"
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,10 @@ class State:
     location: StateLocation
     buckets: int
     repo_id: str
+    repository: str = ""  # which one it is of; empty if that is not known yet
 
 
-def create_state(location: StateLocation, buckets: int, repo_id: str = "") -> State:
+def create_state(location: StateLocation, buckets: int, repo_id: str = "", repository: str = "") -> State:
     """Make an empty state; an error if there is one already."""
     if state_exists(location):
         raise StateError(f"there is a state at {location.uri} already")
@@ -83,11 +85,21 @@ def create_state(location: StateLocation, buckets: int, repo_id: str = "") -> St
                 _FORMAT: str(FORMAT_VERSION),
                 _BUCKETS: str(buckets),
                 _REPO_ID: repo_id,
+                _REPOSITORY: repository,
             },
             storage_options=location.options(),
             raise_if_key_not_exists=False,
         )
-    return State(location, buckets, repo_id)
+    return State(location, buckets, repo_id, repository)
+
+
+def remember_repository(state: State, repository: str) -> State:
+    """Have the state know which repository it is of, from now on; under the lease."""
+    with writing(state.location):
+        open_table(state.location, BUILDS).alter.set_table_properties(
+            {_REPOSITORY: repository}, raise_if_not_exists=False, commit_properties=NO_RETRY
+        )
+    return replace(state, repository=repository)
 
 
 def _claim_directory(directory: Path) -> None:
@@ -95,25 +107,13 @@ def _claim_directory(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     if {entry.name for entry in directory.iterdir()} - OWN_FILES:
         raise InputError(f"{directory} is not empty and not a state: choose another place with --state")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    with os.fdopen(os.open(directory / ".gitignore", flags, 0o644), "w") as ignore:
+    with suppress(FileExistsError), (directory / ".gitignore").open("x", encoding="ascii") as ignore:
         ignore.write("*\n")
-
-
-def refuse_links(location: StateLocation) -> None:
-    """A repository may ship a state whose parts are links to places that are not its own: never write through one."""
-    if location.is_local:
-        folders = tuple(location.local_path / name for name in ("tables", CURSORS, RUNS))
-        inside = (part for folder in folders for part in sorted(folder.glob("*")))
-        for part in (*(location.local_path / name for name in OWN_FILES), *folders, *inside):
-            if part.is_symlink():
-                raise StateError(f"{part} is a link, which no state of ours has: delete {location.uri} and build again")
 
 
 def state_exists(location: StateLocation) -> bool:
     """Whether there is a state here, sound or not."""
-    with reading(location):
-        return bool(DeltaTable.is_deltatable(location.table_uri(BUILDS), location.options()))
+    return table_exists(location, BUILDS)
 
 
 def open_state(location: StateLocation) -> State:
@@ -121,13 +121,14 @@ def open_state(location: StateLocation) -> State:
     if not state_exists(location):
         raise InputError(f"no build at {location.uri} yet: run `codeanatomy build`")
     with reading(location):
-        table = DeltaTable(location.table_uri(BUILDS), storage_options=location.options())
-        settings = table.metadata().configuration
+        check_surface(location)
+        settings = read_settings(location, BUILDS)
         version, buckets, repo_id = int(settings[_FORMAT]), int(settings[_BUCKETS]), settings[_REPO_ID]
-    refuse_links(location)
     if version > FORMAT_VERSION:
         raise StateError(
             f"the state at {location.uri} was made by a newer version of codeanatomy "
             f"(format {version}, this one knows {FORMAT_VERSION}): upgrade codeanatomy"
         )
-    return State(location, buckets, repo_id)
+    if not 0 < buckets <= MOST_BUCKETS:
+        raise damaged(location, f"it has {buckets} buckets")
+    return State(location, buckets, repo_id, settings.get(_REPOSITORY, ""))

@@ -14,25 +14,24 @@ Glossary
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Schema, WriterProperties
-from deltalake.transaction import AddAction, create_table_with_add_actions
-from pyarrow import fs as pafs
+from deltalake import DeltaTable, Schema, WriterProperties
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import StateError
+from codeanatomy.store.checksums import find_altered
 from codeanatomy.store.datafiles import (
+    READ_OPTIONS,
     DataFile,
     collect_rows,
     discard,
+    give_name,
     relaxed,
     spread,
     stored_schema,
@@ -41,20 +40,28 @@ from codeanatomy.store.datafiles import (
     write_by_workers,
     write_here,
 )
+from codeanatomy.store.delta import (
+    NO_RETRY,
+    Added,
+    arrow_dataset,
+    check_files,
+    commit,
+    files_of_version,
+    open_table,
+    stored_files,
+    table_exists,
+)
 from codeanatomy.store.digests import NO_ROWS, SetDigest, total
-from codeanatomy.store.failures import reading, writing
+from codeanatomy.store.failures import damaged, reading, writing
 from codeanatomy.store.faults import boundary
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_of, layout_of
 from codeanatomy.store.location import StateLocation, literal_paths
 from codeanatomy.store.parts import Make, identity_digest
-from codeanatomy.store.state import LOG_SETTINGS, State
+from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
     from pyarrow import dataset as pads
     from pyspark.sql import DataFrame, SparkSession
-
-NO_RETRY = CommitProperties(max_commit_retries=0)
-"""Commit the next version of what was read, or fail: a retry would put a write on top of rows it never saw."""
 
 _SMALL_BYTES = 1 << 20
 _MANY_SMALL_FILES = 32
@@ -206,6 +213,7 @@ def _replace(
     if table is None:
         raise StateError(f"the state at {state.location.uri} lost table {dataset.name}: delete it and build again")
     if table.version() != base.version:  # a run died after its commit: what it wrote was never published
+        files_of_version(state.location, dataset.name, base.version)
         table.restore(base.version)
     changes = {owner: (before.get(owner, NO_ROWS), after.get(owner, NO_ROWS)) for owner in owners}
     digests = dict(base.buckets)
@@ -296,17 +304,25 @@ def append_collected(
         written = _append(table, write_here(rows, dataset, state, identity), dataset, state, base)
         if table is None or not written.written:
             return written
-        return replace(written, pin=replace(written.pin, version=_tidied(table)))
+        return replace(written, pin=replace(written.pin, version=_tidied(table, dataset, state)))
 
 
-def _tidied(table: DeltaTable) -> int:
+def _tidied(table: DeltaTable, dataset: Dataset, state: State) -> int:
     """The version after small files were made one, if there are many: each has to be opened to be searched."""
     table.update_incremental()
-    sizes = table.get_add_actions().column("size_bytes").to_pylist()
-    if sum(size < _SMALL_BYTES for size in sizes) > _MANY_SMALL_FILES:
+    files = stored_files(table)
+    small = [file for file in files if file.size < _SMALL_BYTES]
+    if len(small) <= _MANY_SMALL_FILES:
+        return int(table.version())
+    if not state.location.is_local:
         properties = WriterProperties(compression="ZSTD")
         table.optimize.compact(target_size=_SMALL_BYTES, writer_properties=properties, commit_properties=NO_RETRY)
-    return int(table.version())
+        return int(table.version())
+    # Not by delta-rs, which writes no checksums. A file that stays needs a new name: the commit removes all others.
+    check_files(state.location, dataset.name, files)
+    rows = arrow_dataset(state.location, dataset.name, small, dataset.schema()).to_table()
+    kept = [give_name(file.path, dataset, state.location) for file in files if file not in small]
+    return _commit(table, [*write_here(rows, dataset, state, ()), *kept], dataset, state.location, "overwrite")
 
 
 def _append(
@@ -369,7 +385,7 @@ def _read_files(
     if not files:
         return spark.createDataFrame([], schema)
     try:
-        return spark.read.schema(schema).parquet(*literal_paths(files))
+        return spark.read.schema(schema).options(**READ_OPTIONS).parquet(*literal_paths(files))
     except AnalysisException as error:
         raise StateError(
             f"the state at {state.location.uri} is damaged (table {dataset.name} lost a file): "
@@ -379,19 +395,9 @@ def _read_files(
 
 def open_arrow(state: State, dataset: Dataset, version: int, *, keys: Collection[str] | None = None) -> pads.Dataset:
     """One version as an Arrow dataset (of the buckets that can hold `keys`), without Spark."""
-    location = state.location
-    with reading(location):
-        table = DeltaTable(location.table_uri(dataset.name), version=version, storage_options=location.options())
-        filesystem = (
-            pafs.SubTreeFileSystem(location.table_uri(dataset.name), pafs.LocalFileSystem())
-            if location.is_local
-            else None
-        )
-        stored = table.to_pyarrow_dataset(
-            filesystem=filesystem,
-            schema=stored_schema(dataset),
-            file_pruning_predicate=_bucket_filter(state, keys),
-        )
+    files = files_of_version(state.location, dataset.name, version, buckets=_buckets_of(state, keys))
+    with reading(state.location):
+        stored = arrow_dataset(state.location, dataset.name, files, stored_schema(dataset))
         return stored.replace_schema(dataset.schema())
 
 
@@ -413,20 +419,23 @@ def read_arrow(
 
 
 def data_files(state: State, name: str, version: int, *, keys: Collection[str] | None = None) -> list[str]:
-    """The files of one version (of the buckets that can hold `keys`), as paths or uris Spark and DuckDB take."""
-    location = state.location
-    with reading(location):
-        table = DeltaTable(location.table_uri(name), version=version, storage_options=location.options())
-        files = relative_files(table)
-    if keys is not None:
-        folders = {f"{BUCKET}={bucket_of(key, state.buckets)}" for key in keys}
-        files = [file for file in files if file.split("/")[0] in folders]
-    return [f"{location.table_uri(name)}/{file}" for file in files]
+    """The files of one version (of the buckets that can hold `keys`), as paths or uris Spark takes; they are there."""
+    return _paths(state, name, version, _buckets_of(state, keys))
 
 
-def relative_files(table: DeltaTable) -> list[str]:
-    """The files of a table's version, relative to its folder; `file_uris` escapes what a local path may contain."""
-    return sorted(str(path) for path in table.get_add_actions().column("path").to_pylist())
+def verified_files(state: State, name: str, version: int, *, buckets: Collection[int] | None = None) -> list[str]:
+    """The files of one version of a local table, for readers that verify no pages: each was compared byte by byte."""
+    files = _paths(state, name, version, buckets)
+    with reading(state.location):
+        altered = find_altered(files)
+    if altered is not None:
+        raise damaged(state.location, f"{altered} is not as it was written")
+    return files
+
+
+def _paths(state: State, name: str, version: int, buckets: Collection[int] | None) -> list[str]:
+    files = files_of_version(state.location, name, version, buckets=buckets)
+    return [f"{state.location.table_uri(name)}/{file.path}" for file in files]
 
 
 def _commit(
@@ -438,33 +447,12 @@ def _commit(
     only_buckets: Collection[int] | None = None,
 ) -> int:
     """Make the files visible in one commit; the version it made."""
-    actions = [_add_action(file, layout_of(dataset)) for file in files]
-    if table is None:
-        create_table_with_add_actions(
-            location.table_uri(dataset.name),
-            _stored_schema(dataset),
-            actions,
-            partition_by=layout_of(dataset),
-            configuration=LOG_SETTINGS,
-            storage_options=location.options(),
-        )
-        return 0
-    table.create_write_transaction(
-        list(actions),
-        mode,
-        _stored_schema(dataset),
-        layout_of(dataset),
-        partition_filters=[(BUCKET, "in", sorted(map(str, only_buckets)))] if only_buckets else None,
-        commit_properties=NO_RETRY,
+    layout = layout_of(dataset)
+    added = (
+        Added(file.path, file.size, file.modified, file.rows, {name: str(file.bucket) for name in layout})
+        for file in files
     )
-    return table.version() + 1
-
-
-def _add_action(file: DataFile, layout: Sequence[str]) -> AddAction:
-    # Row counts only: delta-rs takes a column without bounds for one whose bounds are null, and prunes its rows away.
-    stats = {"numRecords": file.rows}
-    values = {name: str(file.bucket) for name in layout}
-    return AddAction(file.path, file.size, values, file.modified, True, json.dumps(stats))
+    return commit(location, dataset.name, table, added, _stored_schema(dataset), mode, only_buckets)
 
 
 def _written(
@@ -496,20 +484,21 @@ def _owner_digests(files: Iterable[DataFile]) -> dict[str, SetDigest]:
 
 
 def _is_whole(state: State, name: str, version: int) -> bool:
-    """Whether no file of a version was lost; on an object store, that is taken for granted."""
-    return not state.location.is_local or all(Path(file).is_file() for file in data_files(state, name, version))
+    """Whether the files of a version are what was written; on an object store, that is taken for granted."""
+    if state.location.is_local:
+        try:
+            verified_files(state, name, version)
+        except StateError:
+            return False
+    return True
 
 
 def _existing(location: StateLocation, name: str) -> DeltaTable | None:
-    uri, options = location.table_uri(name), location.options()
-    with reading(location):
-        return DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
+    return open_table(location, name) if table_exists(location, name) else None
 
 
-def _bucket_filter(state: State, keys: Collection[str] | None) -> list[tuple[str, str, list[str]]] | None:
-    if keys is None:
-        return None
-    return [(BUCKET, "in", sorted({str(bucket_of(key, state.buckets)) for key in keys}))]
+def _buckets_of(state: State, keys: Collection[str] | None) -> set[int] | None:
+    return None if keys is None else {bucket_of(key, state.buckets) for key in keys}
 
 
 def _stored_schema(dataset: Dataset) -> Schema:

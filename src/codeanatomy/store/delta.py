@@ -1,0 +1,246 @@
+"""Delta tables: the only place that opens a log, and the only one that makes a commit.
+
+A log is untrusted input (see `paths`). It may name files that this program writes and nothing else: whatever more the
+format allows (files elsewhere, deletion vectors, checkpoints in parts or with sidecars, compacted logs) is refused
+before it is followed. Statistics are never relied on. A version is opened whole: each of its files must be there, with
+the size that the log says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Schema
+from deltalake.fs import DeltaStorageHandler
+from deltalake.transaction import AddAction, create_table_with_add_actions
+from pyarrow import fs as pafs
+
+from codeanatomy.store.failures import damaged, reading
+from codeanatomy.store.layout import BUCKET
+from codeanatomy.store.location import StateLocation
+from codeanatomy.store.paths import TABLES, file_names, is_data_file, is_table_name, sizes_below
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as pads
+
+NO_RETRY = CommitProperties(max_commit_retries=0)
+"""Commit the next version of what was read, or fail: a retry would put a write on top of rows it never saw."""
+
+LOG_SETTINGS = {"delta.enableExpiredLogCleanup": "false", "delta.checkpointInterval": "10"}
+"""A build pins versions for as long as it is kept, so that no log entry may expire by age. An update opens every table
+more than once, and what that takes grows with the commits since the last checkpoint."""
+
+_LOG = "_delta_log"
+_OURS = re.compile(
+    r"[0-9]{20}(?:\.checkpoint\.parquet|\.json)(?:#[0-9]+)?"
+)  # delta-rs numbers what it has not finished
+_NUMBERED = re.compile(r"[0-9]{20}\..*")
+_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
+_PROTOCOL = (1, 2)
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A data file of a version, by its path below the table's folder."""
+
+    path: str
+    size: int
+
+    @property
+    def bucket(self) -> str | None:
+        """The folder of its bucket."""
+        return self.path.split("/")[0] if "/" in self.path else None
+
+
+@dataclass(frozen=True)
+class Added:
+    """A data file to be committed: where it is below the table's folder, and what the log says of it."""
+
+    path: str
+    size: int
+    modified: int
+    rows: int
+    layout: Mapping[str, str]
+
+
+def table_exists(location: StateLocation, name: str) -> bool:
+    """Whether there is such a table, sound or not."""
+    home = location.home_of(name)
+    with reading(location):
+        if home.is_local and not file_names(home, TABLES, _checked_name(home, name), _LOG):
+            return False
+        return bool(DeltaTable.is_deltatable(home.table_uri(name), home.options()))
+
+
+def open_table(location: StateLocation, name: str, version: int | None = None) -> DeltaTable:
+    """A version of a table, or the latest, whose log names nothing that is not its own."""
+    home = location.home_of(name)
+    with reading(location):
+        if home.is_local:
+            _check_log(home, _checked_name(home, name), version)
+        table = DeltaTable(home.table_uri(name), version=version, storage_options=home.options())
+        _check_content(table, home, name)
+        return table
+
+
+def read_settings(location: StateLocation, name: str) -> dict[str, str]:
+    """The settings of a table, whatever format its rows have: a newer version of this program may have made it."""
+    with reading(location):
+        if location.is_local:
+            _check_log(location, _checked_name(location, name), None)
+        table = DeltaTable(location.table_uri(name), storage_options=location.options())
+        return dict(table.metadata().configuration)
+
+
+def stored_files(table: DeltaTable) -> list[StoredFile]:
+    """The files of a table's version; `file_uris` escapes what a local path may contain."""
+    added = table.get_add_actions()
+    paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
+    return sorted((StoredFile(str(path), int(size)) for path, size in zip(paths, sizes, strict=True)), key=_path)
+
+
+def files_of_version(
+    location: StateLocation, name: str, version: int, *, buckets: Collection[int] | None = None
+) -> list[StoredFile]:
+    """The files of one version, or of some buckets of it, all of which are there."""
+    table = open_table(location, name, version)
+    folders = None if buckets is None else {f"{BUCKET}={bucket}" for bucket in buckets}
+    files = [file for file in stored_files(table) if folders is None or file.bucket in folders]
+    with reading(location):
+        check_files(location, name, files)
+    return files
+
+
+def check_files(location: StateLocation, name: str, files: Collection[StoredFile]) -> None:
+    """Refuse files that are lost, cut short or no regular files; on an object store, that is left to its readers."""
+    home = location.home_of(name)
+    if not home.is_local:
+        return
+    sizes = sizes_below(home, TABLES, name, paths=[file.path for file in files])
+    for file in files:
+        size = sizes.get(file.path)
+        if size is None:
+            raise damaged(location, f"table {name} lost {file.path}")
+        if size != file.size:
+            raise damaged(location, f"{file.path} of table {name} has {size} bytes, not {file.size}")
+
+
+def read_files(location: StateLocation, name: str, files: Sequence[StoredFile], schema: pa.Schema) -> pa.Table:
+    """The rows of small files of a table without a layout; checksums of pages are verified.
+
+    An Arrow dataset would import pandas, which takes longer than the rest of a small query.
+    """
+    filesystem = _filesystem(location.home_of(name), name, files)
+    batches: list[pa.RecordBatch] = []
+    for file in files:
+        with filesystem.open_input_file(file.path) as source:
+            batches += pq.ParquetFile(source, page_checksum_verification=True).read().cast(schema).to_batches()
+    return pa.Table.from_batches(batches, schema)
+
+
+def arrow_dataset(
+    location: StateLocation, name: str, files: Sequence[StoredFile], schema: pa.Schema
+) -> pads.FileSystemDataset:
+    """Files of a table as an Arrow dataset, which verifies checksums of pages; `schema` has the layout column."""
+    import pyarrow.dataset as pads  # noqa: PLC0415 - imports pandas
+
+    checked = pads.ParquetFragmentScanOptions(page_checksum_verification=True)
+    everything = pads.scalar(True)
+    return pads.FileSystemDataset.from_paths(
+        [file.path for file in files],
+        schema=schema,
+        format=pads.ParquetFileFormat(default_fragment_scan_options=checked),
+        filesystem=_filesystem(location.home_of(name), name, files),
+        partitions=[
+            pads.field(BUCKET) == int(file.bucket.partition("=")[2]) if file.bucket else everything for file in files
+        ],
+    )
+
+
+def commit(
+    location: StateLocation,
+    name: str,
+    table: DeltaTable | None,
+    files: Iterable[Added],
+    schema: Schema,
+    mode: Literal["append", "overwrite"],
+    only_buckets: Collection[int] | None = None,
+) -> int:
+    """Make the files visible in one commit, the first of a table if there is none; the version it made."""
+    actions = [_add_action(file) for file in files]
+    layout = [BUCKET] if any(field.name == BUCKET for field in schema.fields) else []
+    if table is None:
+        create_table_with_add_actions(
+            location.table_uri(name),
+            schema,
+            actions,
+            partition_by=layout,
+            configuration=LOG_SETTINGS,
+            storage_options=location.options(),
+        )
+        return 0
+    table.create_write_transaction(
+        list(actions),
+        mode,
+        schema,
+        layout,
+        partition_filters=[(BUCKET, "in", sorted(map(str, only_buckets)))] if only_buckets else None,
+        commit_properties=NO_RETRY,
+    )
+    return int(table.version()) + 1
+
+
+def _add_action(file: Added) -> AddAction:
+    # Row counts only: delta-rs takes a column without bounds for one whose bounds are null, and prunes its rows away.
+    stats = json.dumps({"numRecords": file.rows})
+    return AddAction(file.path, file.size, file.layout, file.modified, True, stats)
+
+
+def _checked_name(location: StateLocation, name: str) -> str:
+    if not is_table_name(name):
+        raise damaged(location, f"it names a table {name!r}")
+    return name
+
+
+def _check_log(location: StateLocation, name: str, version: int | None) -> None:
+    """Look at the log before delta-rs does: it would follow what it finds."""
+    entries = file_names(location, TABLES, name, _LOG)
+    if strange := [entry for entry in entries if _NUMBERED.fullmatch(entry) and not _OURS.fullmatch(entry)]:
+        raise damaged(location, f"the log of table {name} has {strange[0]!r}")
+    checkpoints = [entry for entry in entries if _CHECKPOINT.fullmatch(entry)]
+    usable = [entry for entry in checkpoints if version is None or int(entry[:20]) <= version]
+    if usable:  # delta-rs reads the last of them
+        path = Path(location.table_uri(name)) / _LOG / usable[-1]
+        with pq.ParquetFile(path) as checkpoint:
+            for column in checkpoint.read(columns=["sidecar"]).columns:
+                if column.null_count < len(column):
+                    raise damaged(location, f"the log of table {name} has sidecars")
+
+
+def _check_content(table: DeltaTable, location: StateLocation, name: str) -> None:
+    """Refuse a log that says what none of ours does."""
+    protocol = table.protocol()
+    if (protocol.min_reader_version, protocol.min_writer_version) != _PROTOCOL:
+        raise damaged(location, f"table {name} is of another format")
+    for file in stored_files(table):
+        if not is_data_file(file.path):
+            raise damaged(location, f"the log of table {name} names {file.path!r}")
+
+
+def _filesystem(location: StateLocation, name: str, files: Iterable[StoredFile]) -> pafs.FileSystem:
+    """The folder of a table."""
+    if location.is_local:
+        return pafs.SubTreeFileSystem(location.table_uri(name), pafs.LocalFileSystem())
+    sizes = {file.path: file.size for file in files}
+    return pafs.PyFileSystem(DeltaStorageHandler(location.table_uri(name), location.options(), sizes))
+
+
+def _path(file: StoredFile) -> str:
+    return file.path
