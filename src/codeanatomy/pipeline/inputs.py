@@ -19,10 +19,12 @@ from codeanatomy.pipeline.plan import fingerprints
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.repo.config import RepoConfig, read_config
 from codeanatomy.repo.git import head_commit
+from codeanatomy.repo.identity import Identity, identify, identity_from
 from codeanatomy.repo.scan import ScanOptions, scan
 from codeanatomy.repo.snapshot import Snapshot, StatCache
 from codeanatomy.rules.compiler import CompiledRule, compile_rules
 from codeanatomy.rules.definition import load_rules
+from codeanatomy.store.failures import damaged
 from codeanatomy.store.location import StateLocation
 from codeanatomy.store.state import State
 
@@ -38,7 +40,11 @@ _LONG_RUN_BYTES = 100 << 20
 
 
 class TreeChangedError(Exception):
-    """What was gathered is out of date (a file, or the state itself, changed meanwhile): gather again."""
+    """What was gathered is out of date (a file changed meanwhile): gather again."""
+
+
+class OvertakenError(TreeChangedError):
+    """Another process published a build meanwhile: start again from that."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class BuildInputs:
     fingerprints: Mapping[str, str]
     provider: Provider | None
     scratch: str | None
+    repository: str = ""
 
 
 def gather(request: BuildRequest, location: StateLocation, state: State | None) -> BuildInputs:
@@ -64,6 +71,9 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
     repo_id = request.repo_id or (state.repo_id if state else "")
     if state and repo_id != state.repo_id:
         raise InputError(f"the state at {location.uri} was made with repo id {state.repo_id!r}, not {repo_id!r}")
+    repository = identify(root)
+    if state and not request.moved and not request.repo_id:
+        _refuse_other(repository, state, root)
     config = read_config(root)
     snapshot = _scan(request, config, repo_id, location)
     settings = engine_settings(request, snapshot)
@@ -82,7 +92,24 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         fingerprints=fingerprints(rules, settings, roots, repo_id, provider),
         provider=provider,
         scratch=request.scratch,
+        repository=repository.as_text(),
     )
+
+
+def _refuse_other(repository: Identity, state: State, root: Path) -> None:
+    """Refuse the state of another repository; one that lies inside of this one moves with it."""
+    if not state.repository:  # of an older version
+        return
+    try:
+        known = identity_from(state.repository)
+    except ValueError as error:
+        raise damaged(state.location, "it is of no repository") from error
+    inside = state.location.is_local and state.location.local_path.resolve().is_relative_to(root.resolve())
+    if not repository.may_be(known, same_place=inside):
+        raise InputError(
+            f"the state at {state.location.uri} is of another repository ({known}, not {repository}): choose another "
+            "--state, or run `codeanatomy build --moved` if it is the same"
+        )
 
 
 def engine_settings(request: BuildRequest, snapshot: Snapshot) -> EngineSettings:

@@ -43,6 +43,7 @@ class BuildRequest:
     strategy: str = Strategy.HYBRID
     max_impact_depth: int | None = None
     repo_id: str = ""
+    moved: bool = False  # the state is of this repository, although that was elsewhere
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()

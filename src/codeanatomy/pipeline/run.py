@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, REPO_FILES
 from codeanatomy.engine.memory import PeakMemory, peak_memory
 from codeanatomy.engine.settings import EngineSettings
-from codeanatomy.errors import InputError
+from codeanatomy.errors import InputError, StateError
 from codeanatomy.pipeline.indexing import Indexing, indexing
-from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError, gather
+from codeanatomy.pipeline.inputs import BuildInputs, OvertakenError, TreeChangedError, gather
 from codeanatomy.pipeline.made import Made
 from codeanatomy.pipeline.plan import Plan, plan_build
 from codeanatomy.pipeline.problems import find_problems
@@ -25,12 +25,13 @@ from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.publishing import Outcome, full_impact, index_figures, publish_build, result_of
 from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Problem, Strategy
 from codeanatomy.rules.compiler import needed_rules
-from codeanatomy.store.builds import Build, latest_build
+from codeanatomy.store.builds import Build, check_whole, latest_build
+from codeanatomy.store.failures import writing
 from codeanatomy.store.layout import bucket_count_for
 from codeanatomy.store.lease import hold_lease
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS, write_owner_digests
-from codeanatomy.store.state import State, create_state, open_state, state_exists
+from codeanatomy.store.state import State, create_state, open_state, remember_repository, state_exists
 from codeanatomy.store.tables import read_arrow
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ def build(request: BuildRequest, *, listener: Listener | None = None, spark: Spa
             except TreeChangedError as error:
                 changed = error
                 clock.stages.clear()
+    if isinstance(changed, OvertakenError):
+        raise StateError(
+            f"another process published a build to {changed} meanwhile, {ATTEMPTS} times in a row: try again"
+        )
     raise InputError(f"{changed} changed while it was read, {ATTEMPTS} times in a row: try again when it is quiet")
 
 
@@ -62,13 +67,20 @@ def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spar
         stage.rows = len(inputs.snapshot.files)
     last = latest_build(state) if state else None
     the_plan = plan(last, inputs, request)
-    if last and the_plan.mode is Mode.NOOP:
+    if state and last and the_plan.mode is not Mode.FULL:
+        check_whole(state, last)
+    if state and last and the_plan.mode is Mode.NOOP:
+        if request.moved and state.repository != inputs.repository:
+            with hold_lease(location):
+                remember_repository(state, inputs.repository)
         return result_of(last, Mode.NOOP, inputs, {}, clock, peak)
-    with hold_lease(location):
+    with hold_lease(location), writing(location):
         state = state or (open_state(location) if state_exists(location) else _new_state(inputs))
         latest = latest_build(state)
-        if (latest and latest.build_id) != (last and last.build_id):  # another process was faster
-            raise TreeChangedError(location.uri)
+        if (latest and latest.build_id) != (last and last.build_id):
+            raise OvertakenError(location.uri)
+        if state.repository != inputs.repository:
+            state = remember_repository(state, inputs.repository)
         if last and the_plan.mode is Mode.INCREMENTAL:
             outcome = _update(state, last, inputs, request, the_plan, strategy, clock, spark)
             if isinstance(outcome, Plan):  # a full build is cheaper
@@ -98,7 +110,8 @@ def strategy_of(request: BuildRequest, inputs: BuildInputs) -> Strategy:
 
 
 def _new_state(inputs: BuildInputs) -> State:
-    return create_state(inputs.location, bucket_count_for(len(inputs.snapshot.files)), inputs.repo_id)
+    buckets = bucket_count_for(len(inputs.snapshot.files))
+    return create_state(inputs.location, buckets, inputs.repo_id, inputs.repository)
 
 
 def _update(

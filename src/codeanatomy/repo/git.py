@@ -1,7 +1,7 @@
 """Read what git left on disk, without running git: nothing of the analysed tree may cause execution.
 
 A `.git` file may point anywhere; what it leads to is read only as a few small text files, of which
-nothing but a well-formed commit id or ignore patterns gets out.
+nothing but a well-formed commit id, ignore patterns or a remote's address gets out.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from codeanatomy.repo.reading import read_optional
 _SMALL = 4096
 _PACKED_REFS = 64 << 20
 _EXCLUDE = 1 << 20
+_CONFIG = 1 << 20
 _COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _REF = re.compile(rb"refs/(?!.*\.\.)[^\0\n]+")
+_SECTION = re.compile(r'\s*\[(?:remote\s+"(?P<remote>[^"]*)"|[^\]]*)\]', re.IGNORECASE)
+_URL = re.compile(r"\s*url\s*=\s*(\S.*)", re.IGNORECASE)
 _MAX_SYMBOLIC_REFS = 5
 
 
@@ -42,6 +45,26 @@ def info_exclude(root: Path) -> bytes:
     """The text of the repository's own ignore file outside the tree, `info/exclude`."""
     directories = _git_directories(root)
     return (read_optional(directories[1] / "info" / "exclude", _EXCLUDE) or b"") if directories else b""
+
+
+def git_home(root: Path) -> Path | None:
+    """The git directory that all work trees of the repository at `root` share, or None if it is not one."""
+    directories = _git_directories(root)
+    return directories[1].resolve() if directories else None
+
+
+def remote_url(root: Path) -> str | None:
+    """The address of the remote `origin`, or else of the first one, as the repository's configuration has it."""
+    directories = _git_directories(root)
+    text = read_optional(directories[1] / "config", _CONFIG) if directories else None
+    urls: dict[str, str] = {}
+    remote = None
+    for line in (text or b"").decode("utf-8", "replace").splitlines():
+        if section := _SECTION.match(line):
+            remote = section["remote"]
+        elif remote is not None and (url := _URL.match(line)):
+            urls.setdefault(remote, url[1].strip().strip('"'))
+    return urls.get("origin") or next(iter(urls.values()), None)
 
 
 def _git_directories(root: Path) -> tuple[Path, Path] | None:
