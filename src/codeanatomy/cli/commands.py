@@ -440,7 +440,7 @@ def _summary(result: BuildResult) -> str:
     counted = f"{files['total']:,} files"
     if result.mode == "incremental":
         changed = sum(files[kind] for kind in ("added", "modified", "deleted", "renamed"))
-        waste = f", {files['unchanged_rows']:,} in vain" if files["unchanged_rows"] else ""
+        waste = f", {files['unchanged_rows']:,} with rows unchanged" if files["unchanged_rows"] else ""
         counted = f"{changed:,} changed, {files['rebuilt']:,} of {counted} rebuilt{waste}"
     return (
         f"build {result.build_id}: {result.mode}, {counted}, {graph} "
