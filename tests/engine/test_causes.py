@@ -75,6 +75,7 @@ and a second line
         (LOST_TASK, "Connection to /10.0.0.8 closed"),
         (NOTHING_SAID, "the rows are too many"),
         (PYTHON, "ValueError: x is not a fact"),
+        ("java.lang.RuntimeException: java.lang.ClassNotFoundException: Class a.B not found", "Class a.B not found"),
         ("[PATH_NOT_FOUND] Path does not exist: file:/x.\n\nJVM stacktrace:\norg.apache.spark.sql.AnalysisException\n"
          "\tat org.apache.spark.A.b(A.scala:1)", "[PATH_NOT_FOUND] Path does not exist: file:/x."),
         ("An error occurred while calling o1.x.\n: java.lang.NullPointerException\n\tat a.B.c(B.java:1)",

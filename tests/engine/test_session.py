@@ -305,6 +305,18 @@ def test_a_jvm_that_does_not_start_is_one_clear_error(room: Room, tmp_path: Path
     assert Path(done.stdout.rpartition("(log: ")[2].rstrip(")\n")).read_text().startswith(printed)
 
 
+def test_a_session_that_spark_refuses_says_why(room: Room) -> None:
+    done = room.run("""
+        import dataclasses
+        try:
+            with open_engine(dataclasses.replace(SETTINGS, master="local[0]")):
+                pass
+        except CodeAnatomyError as error:
+            print(error.exit_code, error)
+    """)
+    assert done.stdout.startswith("3 Spark did not start on local[0]: Asked to run locally with 0 threads (log: ")
+
+
 def test_without_java_the_program_ends_with_one_line(room: Room) -> None:
     body = """
         import codeanatomy.engine.session as session

@@ -11,7 +11,7 @@ import re
 _CAUSED_BY = re.compile(r"^\s*Caused by: ", re.MULTILINE)
 _LOST_TASK = re.compile(r"most recent failure: Lost task [^\n]*?\(TID \d+\) \([^\n)]*\): ")
 _OF_PY4J = re.compile(r"^An error occurred while calling [^\n]*\.\n: ")
-_CLASS = re.compile(r"^(?:[a-z_$][\w$]*\.)+[A-Z][\w$.]*(?:: |:?$)|^\((?:[a-z_$][\w$]*\.)+[A-Z][\w$.]*\) ")
+_CLASS = re.compile(r"^(?:\(?(?:[a-z_$][\w$]*\.)+[A-Z][\w$.]*(?:: |\) |:?$))+")
 _TRACEBACK = "Traceback (most recent call last):"
 
 

@@ -158,7 +158,8 @@ def _connect(gateway: JavaGateway, launch: Launch) -> SparkSession:
         context._accumulatorServer.handle_error = _ignore_error  # type: ignore[method-assign]
         return SparkSession.builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        cause = cause_of(error) if isinstance(error, PySparkException) else complaint_in(launch.log)
+        told = isinstance(error, PySparkException | Py4JJavaError)
+        cause = cause_of(error) if told else complaint_in(launch.log)
         raise MachineError(
             f"Spark did not start on {launch.conf['spark.master']}: {cause} (log: {launch.log})"
         ) from None
