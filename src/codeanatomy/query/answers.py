@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,10 +37,23 @@ def print_csv(answer: pa.RecordBatchReader, stream: Lines) -> None:
 
 
 def write_arrow(answer: pa.RecordBatchReader, path: str) -> int:
-    """Write an Arrow IPC file; the number of rows in it."""
+    """Write an Arrow IPC file, whole or not at all, unless it is a device or a pipe; the number of rows in it."""
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        return _write_batches(answer, target, path)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        rows = _write_batches(answer, unfinished, path)
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return rows
+
+
+def _write_batches(answer: pa.RecordBatchReader, place: Path, path: str) -> int:
     rows = 0
     try:
-        with Path(path).open("wb") as sink, pa.ipc.new_file(sink, answer.schema) as writer:
+        with place.open("wb") as sink, pa.ipc.new_file(sink, answer.schema) as writer:
             for batch in answer:
                 writer.write_batch(batch)
                 rows += batch.num_rows
