@@ -110,15 +110,6 @@ def test_garbage_inside_a_file_is_found_before_it_is_read(command, repo, capsys)
     assert run(capsys, repo, *command)[0] == 0
 
 
-def test_a_full_build_does_not_keep_a_file_with_garbage_in_it(repo, spark):
-    file = files_of(repo, "cpg_nodes")[0]
-    sound = file.read_bytes()
-    file.write_bytes(sound[:200] + b"\0" * 38 + sound[238:])
-    ca.build(ca.BuildRequest(repo, full=True), spark=spark)
-    assert file not in files_of(repo, "cpg_nodes")
-    assert ca.open(repo).sql("SELECT * FROM cpg_nodes").num_rows
-
-
 def test_a_file_of_an_older_version_that_duckdb_cannot_read_is_damage(repo, capsys):
     """Without a checksum in its name it is looked at when reading it failed."""
     file = files_of(repo, "cpg_nodes")[0]

@@ -124,6 +124,7 @@ def small_disk(tmp_path):
 @pytest.mark.slow
 def test_an_update_on_a_full_disk(small_disk, built, spark):
     state = str(shutil.copytree(built / ".codeanatomy", small_disk / "state"))
+    assert ca.build(ca.BuildRequest(built, state=state, moved=True)).mode == "noop"
     first = ca.open(built, state=state)
     before = rows_of(first)
     write_repository(built, EDITS)

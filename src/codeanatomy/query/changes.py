@@ -72,7 +72,7 @@ class Changes:
                 counts[table.name] = {}
                 for direction in DIRECTIONS:
                     file = place / f"{table.name}_{direction}.parquet"
-                    with pq.ParquetWriter(file, table.schema(), compression="zstd") as writer:
+                    with pq.ParquetWriter(file, table.schema(), compression="zstd", write_page_checksum=True) as writer:
                         batches = self._batches(connection, table, key, direction)
                         counts[table.name][direction] = sum(_write(writer, batch) for batch in batches)
             manifest = json.dumps(self.as_json(counts), indent=1)

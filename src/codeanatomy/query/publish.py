@@ -85,7 +85,9 @@ def _write_parquet(place: Path, tables: Tables, on_table: Callable[[str], None])
     rows = {}
     for dataset, read in tables:
         on_table(dataset.name)
-        with pq.ParquetWriter(place / f"{dataset.name}.parquet", dataset.schema(), compression="zstd") as writer:
+        with pq.ParquetWriter(
+            place / f"{dataset.name}.parquet", dataset.schema(), compression="zstd", write_page_checksum=True
+        ) as writer:
             rows[dataset.name] = sum(_write_group(writer, dataset, batch) for batch in read())
     return rows
 

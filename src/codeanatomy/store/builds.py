@@ -238,7 +238,7 @@ def _figures_from(said: dict[str, Any]) -> Mapping[str, Any]:
             raise ValueError("a build has a problem of another kind")
         for value in problem.values():
             _text(value)
-    parts = {name: _Recorded(said[name]) for name in ("files", "index") if said.get(name)}
+    parts = {name: _Recorded(said[name]) for name in ("files", "index") if said.get(name) is not None}
     return _Recorded(said | parts)
 
 

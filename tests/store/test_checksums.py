@@ -1,0 +1,127 @@
+"""Bytes that changed after they were written are noticed by every reader, whichever library reads."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from codeanatomy.errors import StateError
+from codeanatomy.store import (
+    State,
+    append_collected,
+    append_rows,
+    data_files,
+    latest_build,
+    publish,
+    read_arrow,
+    read_table,
+    write_table,
+)
+from codeanatomy.store.bundles import read_bundle_rows, write_bundle
+from codeanatomy.store.checksums import find_altered, find_unreadable
+from codeanatomy.store.failures import writing
+from codeanatomy.store.tables import verified_files
+
+from .samples import CONTENTS, IDENTITY, OWNED, THINGS, build_of, contents, frame_of, owned, state_at, things
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    return state_at(tmp_path)
+
+
+def damage(file: Path, place: int | None = None) -> None:
+    """Put garbage into the first page of a file, or elsewhere."""
+    if place is None:
+        column = pq.ParquetFile(file).metadata.row_group(0).column(0)
+        place = (column.dictionary_page_offset or column.data_page_offset) + column.total_compressed_size - 4
+    content = file.read_bytes()
+    file.write_bytes(content[:place] + bytes(byte ^ 0xFF for byte in content[place : place + 4]) + content[place + 4 :])
+
+
+def rows_of(dataset, rows) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=dataset.schema())
+
+
+def test_every_file_has_its_checksum(spark: SparkSession, state: State) -> None:
+    """Those of Spark, of its workers, of this process, and of the table of builds."""
+    pins = {"things": write_table(frame_of(spark, THINGS, things()), THINGS, state).pin}
+    more = frame_of(spark, CONTENTS, contents("a", "b"))
+    base = append_rows(more, CONTENTS, state, base=None, identity=IDENTITY).pin
+    pins["contents"] = append_collected(
+        rows_of(CONTENTS, contents("c")), CONTENTS, state, base=base, identity=IDENTITY
+    ).pin
+    publish(state, build_of(1, None, pins))
+    files = sorted((state.location.local_path / "tables").rglob("*.parquet"))
+    assert {file.parts[-2] if "=" not in file.parts[-2] else file.parts[-3] for file in files} == {
+        "things", "contents", "builds",
+    }  # fmt: skip
+    for file in files:
+        assert find_altered([str(file)]) is None
+        sound = file.read_bytes()
+        for place in (4, len(sound) // 2, len(sound) - 12):
+            damage(file, place)
+            assert find_altered([str(file)]) == str(file)
+            file.write_bytes(sound)
+
+
+def test_every_reader_notices(spark: SparkSession, state: State) -> None:
+    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    damage(Path(data_files(state, "things", pin.version)[0]))
+    with pytest.raises(StateError, match="not as it was written"):
+        verified_files(state, "things", pin.version)
+    with pytest.raises(StateError, match="damaged"):
+        read_arrow(state, THINGS, pin.version)
+    with pytest.raises(StateError, match="damaged") as told, writing(state.location):
+        read_table(spark, state, THINGS, pin.version).collect()
+    assert "\n" not in str(told.value)
+
+
+def test_a_damaged_file_is_not_kept_for_having_the_right_rows(spark: SparkSession, state: State) -> None:
+    frame = frame_of(spark, THINGS, things())
+    pin = write_table(frame, THINGS, state).pin
+    assert not write_table(frame, THINGS, state, previous=pin).written
+    damage(Path(data_files(state, "things", pin.version)[0]))
+    again = write_table(frame, THINGS, state, previous=pin)
+    assert again.written
+    assert read_arrow(state, THINGS, again.pin.version).num_rows == pin.rows
+
+
+def test_builds_and_bundles_are_verified(state: State) -> None:
+    publish(state, build_of(1, None))
+    write_bundle(state, build_of(1, None).build_id, {}, {"owned": rows_of(OWNED, owned("a", "b"))})
+    damage(state.location.local_path / "runs" / build_of(1, None).build_id / "owned.parquet")
+    with pytest.raises(StateError, match="damaged"):
+        read_bundle_rows(state, build_of(1, None).build_id, OWNED)
+    damage(next((state.location.local_path / "tables/builds").glob("*.parquet")))
+    with pytest.raises(StateError, match="damaged"):
+        latest_build(state)
+
+
+def test_small_files_made_one_have_checksums_and_what_stays_is_not_copied(state: State) -> None:
+    many = rows_of(CONTENTS, contents(*(sha256(bytes([n >> 8, n & 255])).hexdigest() for n in range(40_000))))
+    pin = append_collected(many, CONTENTS, state, base=None, identity=IDENTITY).pin
+    large = Path(data_files(state, "contents", pin.version)[0])
+    assert large.stat().st_size > 1 << 20
+    for number in range(33):
+        rows = rows_of(CONTENTS, contents(f"new{number}"))
+        pin = append_collected(rows, CONTENTS, state, base=pin, identity=IDENTITY).pin
+    files = verified_files(state, "contents", pin.version)
+    assert len(files) == 2
+    assert any(Path(file).samefile(large) for file in files)
+    assert all(".crc32-" in file for file in files)
+    assert read_arrow(state, CONTENTS, pin.version).num_rows == pin.rows == 40_033
+
+
+def test_a_file_of_an_older_version_is_read_to_know(tmp_path: Path) -> None:
+    older = tmp_path / "part-1.zstd.parquet"
+    pq.write_table(rows_of(OWNED, owned("a", "b")), older, write_page_checksum=True)
+    assert find_unreadable([str(older)]) is None
+    damage(older)
+    assert find_altered([str(older)]) is None
+    assert find_unreadable([str(older)]) == str(older)
