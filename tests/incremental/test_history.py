@@ -21,6 +21,7 @@ from codeanatomy.store.builds import current_build
 from codeanatomy.store.location import StateLocation
 from codeanatomy.store.state import open_state
 from codeanatomy.store.tables import data_files
+from tests.store.samples import overwrite
 
 WHEELS = Path(__file__).parent / "fixtures" / "itsdangerous"
 
@@ -69,7 +70,7 @@ def test_rows_that_are_stored_otherwise_than_a_build_says_are_found(built, spark
     state = open_state(StateLocation.at(built / ".codeanatomy"))
     file = data_files(state, "cpg_edges", current_build(state).tables["cpg_edges"].version)[0]
     rows = pq.read_table(file, partitioning=None)
-    pq.write_table(rows.slice(1), file)
+    overwrite(state, "cpg_edges", file, rows.slice(1))
     assert list(history._misstated(request, spark)) == ["cpg_edges"]
 
 

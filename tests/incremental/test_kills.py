@@ -15,6 +15,7 @@ from bench.kills import COMMANDS, Scene, attacked, left_behind, lost, prepared, 
 
 from codeanatomy.store.builds import current_build, drop_builds
 from codeanatomy.store.tables import data_files
+from tests.store.samples import overwrite
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def test_nothing_is_wrong_with_a_sound_state(scene):
     "left",
     [
         "tables/cpg_nodes/bucket=0/part-0.parquet.crc",
-        "tables/cpg_nodes/_delta_log/00000000000000000009.json.tmp",
+        "tables/cpg_nodes/_delta_log/00000000000000000009.json#1",
         "tables/unheard/of.parquet",
         "shared/rows/part.parquet",
         "runs/20200101T000000-abcdef/manifest.json",
@@ -90,7 +91,7 @@ def test_a_build_that_is_lost_or_has_other_rows_is_noticed(scene):
     assert list(lost({**before, "another": ""}, before, drops=False)) == ["build another is lost"]
     assert list(lost({"another": "", **before}, before, drops=True)) == []
     file, *_ = data_files(state, "cpg_edges", build.tables["cpg_edges"].version)
-    pq.write_table(pq.read_table(file).slice(1), file)
+    overwrite(state, "cpg_edges", file, pq.read_table(file, partitioning=None).slice(1))
     assert list(lost(before, scene.contents(), drops=False)) == [f"build {build.build_id} has other rows"]
     drop_builds(state, [build.build_id])
     assert list(lost(before, scene.contents(), drops=False)) == [f"build {build.build_id} is lost"]

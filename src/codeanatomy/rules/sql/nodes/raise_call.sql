@@ -2,7 +2,7 @@
 -- output: cpg_nodes
 -- kind: CALLSITE
 SELECT
-  made.site_id AS node_id,
+  concat('c:', c.file_id, ':i', c.implicit_no) AS node_id,
   c.file_id,
   c.path,
   coalesce(concat('d:', c.file_id, ':', c.def_key), concat('m:', c.file_id)) AS parent_id,
@@ -13,6 +13,9 @@ SELECT
   c.col_start,
   c.kind AS subkind
 FROM cst_implicit_calls AS c
-JOIN (SELECT DISTINCT r.file_id, r.site_id FROM rel_callsite_qname AS r) AS made
-  ON made.file_id = c.file_id AND made.site_id = concat('c:', c.file_id, ':i', c.implicit_no)
+JOIN (
+  SELECT DISTINCT a.file_id, a.ask_no
+  FROM answers AS a
+  WHERE a.kind = 'class' AND a.call_id IS NOT NULL AND a.status = 'internal'
+) AS classes ON classes.file_id = c.file_id AND classes.ask_no = c.ask_no
 WHERE c.kind = 'raise'
