@@ -17,7 +17,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs as pafs
 
 from codeanatomy.errors import InputError, StateError
-from codeanatomy.store.failures import reading, writing
+from codeanatomy.store.failures import machine_failure, reading, writing
 from codeanatomy.store.location import StateLocation
 from codeanatomy.store.paths import checked_file, file_names, is_build_id, read_own_file
 from codeanatomy.store.state import CURSORS, State
@@ -83,7 +83,9 @@ def _read(location: StateLocation, file: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise StateError(f"cannot read {CURSORS}/{file} of {location.uri}: {error.strerror or error}") from error
+        raise machine_failure(error, location.uri) or StateError(
+            f"cannot read {CURSORS}/{file} of {location.uri}: {error.strerror or error}"
+        ) from error
 
 
 def _write(location: StateLocation, file: str, content: bytes) -> None:
