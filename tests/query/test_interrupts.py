@@ -21,7 +21,8 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 
 threading.Thread(target=interrupt, daemon=True).start()
-sys.exit(main(["sql", *sys.argv[1:]]))
+sys.argv.insert(1, "sql")
+sys.exit(main())
 """
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
 
 from codeanatomy import __version__
 from codeanatomy.cli import commands
@@ -22,12 +25,14 @@ PROFILES = ("prod_fast", "dev_debug", "memory_tight")
 STRATEGIES = ("hybrid", "symbol_closure", "import_closure")
 INDEXES = ("auto", "pyrefly", "scip", "none")
 
+INTERRUPTED = 130
 SECONDS_OF_A_QUERY = 300
 A_CENTURY = 36_525
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    owns_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json = asks_for_json(arguments)
     try:
@@ -37,7 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CodeAnatomyError as error:
         return fail(error.message, error.hint, error.exit_code, as_json=as_json)
     except KeyboardInterrupt:
-        return fail("interrupted", "the last build is untouched", 130, as_json=as_json)
+        code = fail("interrupted", "the last build is untouched", INTERRUPTED, as_json=as_json)
+        if owns_process:
+            _leave(code)
+        return code
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has left; nobody needs to hear of it
         return 141
@@ -47,6 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = "--verbose shows where; the last build is untouched"
         return fail(f"failed: {cause_of(error)}", hint, 3, as_json=as_json)
     return code
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without taking the interpreter apart: DuckDB would list on stderr what an interrupt left."""
+    atexit._run_exitfuncs()
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def parser() -> Parser:
