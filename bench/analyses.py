@@ -30,7 +30,7 @@ from codeanatomy.pipeline.progress import Silent, StageClock
 from codeanatomy.pipeline.request import Strategy
 from codeanatomy.pipeline.update import Analysis, analyse
 from codeanatomy.resolve import Asked, Index, Resolver, answer_files
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.digests import SetDigest
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, create_state
@@ -206,7 +206,7 @@ class Ledger:
         contents = extract_here(inputs.root, inputs.snapshot.files)
         pin = append_collected(contents, FACTS, self._state, base=None, identity=IDENTITY).pin
         facts = KnownFacts(StoredFacts(self._state, pin.version), FACTS.schema().empty_table())
-        self._last = Build("0", None, datetime.now(UTC), "full", inputs.snapshot.snapshot_id, {FACTS.name: pin})
+        self._last = BuildRecord("0", None, datetime.now(UTC), "full", inputs.snapshot.snapshot_id, {FACTS.name: pin})
         self._keep(inputs, Questions(scan_table(inputs), facts).every())
 
     def advance(self, chance: Random, strategy: Strategy = Strategy.HYBRID) -> Examined:

@@ -41,7 +41,7 @@ from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
 from codeanatomy.engine.session import open_engine
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.query.publish import MANIFEST
-from codeanatomy.store.builds import Build, list_builds
+from codeanatomy.store.builds import BuildRecord, list_builds
 from codeanatomy.store.lease import hold_lease
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS
@@ -260,7 +260,7 @@ def contents(state: State) -> dict[str, str]:
     return {build.build_id: _digest(state, build) for build in list_builds(state)}
 
 
-def _digest(state: State, build: Build) -> str:
+def _digest(state: State, build: BuildRecord) -> str:
     digest = sha256()
     for table in (FACTS, *STORED_TABLES, OWNER_DIGESTS):
         rows = read_arrow(state, table, build.tables[table.name].version).to_pylist()
@@ -337,7 +337,7 @@ def unaccounted(state: State) -> list[str]:
     ]
 
 
-def _data_files(state: State, builds: Collection[Build]) -> Iterator[Path]:
+def _data_files(state: State, builds: Collection[BuildRecord]) -> Iterator[Path]:
     folders = sorted(Path(state.location.tables_uri).iterdir())
     for table in (each for each in folders if DeltaTable.is_deltatable(str(each))):
         versions = {build.tables[table.name].version for build in builds if table.name in build.tables}

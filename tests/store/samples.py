@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from codeanatomy.catalogue.columns import Column, Dataset, flag, long, real, text, texts
-from codeanatomy.store import Build, State, StateLocation, TablePin, create_state
+from codeanatomy.store import BuildRecord, State, StateLocation, TablePin, create_state
 
 THINGS = Dataset(
     "things",
@@ -96,7 +96,9 @@ def overwrite(state: State, name: str, file: str, rows: pa.Table) -> None:
         log.write_text(log.read_text().replace(f'"size":{size}', f'"size":{Path(file).stat().st_size}'))
 
 
-def build_of(number: int, parent: Build | None, tables: dict[str, TablePin] | None = None, **changes: Any) -> Build:
+def build_of(
+    number: int, parent: BuildRecord | None, tables: dict[str, TablePin] | None = None, **changes: Any
+) -> BuildRecord:
     """The `number`th build of a test."""
     values: dict[str, Any] = {
         "build_id": f"20260101T0000{number:02}-00000{number % 10}",
@@ -109,7 +111,7 @@ def build_of(number: int, parent: Build | None, tables: dict[str, TablePin] | No
         "fingerprints": {"rules": f"r{number}"},
         "figures": {"stages": [{"name": "scan", "seconds": 0.5}]},
     } | changes
-    return Build(**values)
+    return BuildRecord(**values)
 
 
 def state_at(path: Path) -> Any:

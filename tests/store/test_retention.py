@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from codeanatomy.errors import StateError
 from codeanatomy.store import (
-    Build,
+    BuildRecord,
     State,
     StateLocation,
     collect_garbage,
@@ -35,9 +35,9 @@ def state(tmp_path: Path) -> State:
     return state_at(tmp_path)
 
 
-def four_builds(spark: SparkSession, state: State) -> list[Build]:
+def four_builds(spark: SparkSession, state: State) -> list[BuildRecord]:
     """Builds of 10, 20, 30 and 40 rows."""
-    builds: list[Build] = []
+    builds: list[BuildRecord] = []
     for number in range(1, 5):
         pin = write_table(frame_of(spark, THINGS, things(range(number * 10))), THINGS, state).pin
         builds.append(build_of(number, builds[-1] if builds else None, {"things": pin}))

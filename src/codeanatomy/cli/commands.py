@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from codeanatomy.pipeline.verify import Verification
     from codeanatomy.query.graph import Graph
     from codeanatomy.query.symbol_diff import SymbolDiff
-    from codeanatomy.store.builds import Build
+    from codeanatomy.store.builds import BuildRecord
     from codeanatomy.store.state import State
 
 SHOWN_PROBLEMS = 5
@@ -455,7 +455,7 @@ def _tell_problems(problems: Sequence[Problem], options: argparse.Namespace) -> 
         tell(f"warning: {len(problems) - SHOWN_PROBLEMS:,} more files with problems (--verbose shows all)")
 
 
-def _build_json(build: Build) -> dict[str, Any]:
+def _build_json(build: BuildRecord) -> dict[str, Any]:
     return {
         "build_id": build.build_id,
         "parent_build_id": build.parent_build_id,
@@ -473,7 +473,7 @@ def _build_json(build: Build) -> dict[str, Any]:
     }
 
 
-def _age(build: Build) -> str:
+def _age(build: BuildRecord) -> str:
     seconds = int((datetime.now(UTC) - build.created_at).total_seconds())
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= length:

@@ -44,7 +44,7 @@ from codeanatomy.pipeline.request import Strategy
 from codeanatomy.repo.modules import module_names
 from codeanatomy.resolve import Asked
 from codeanatomy.resolve.index import Index
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow
 
@@ -103,7 +103,7 @@ def snapshot_of(inputs: BuildInputs) -> Snapshot:
     }
 
 
-def snapshot_at(state: State, build: Build, roots: Sequence[str]) -> Snapshot:
+def snapshot_at(state: State, build: BuildRecord, roots: Sequence[str]) -> Snapshot:
     """The files of a build."""
     columns = ["path", "file_id", "content_id", "status", "size", "detail"]
     rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns)
@@ -122,7 +122,7 @@ def _state(content_id: str | None, status: str, size: int, detail: str | None) -
 
 def find_impact(
     state: State,
-    last: Build,
+    last: BuildRecord,
     changes: SnapshotChanges,
     modules: ModuleChanges,
     exports: tuple[ChangedExport, ...],

@@ -45,7 +45,7 @@ from codeanatomy.pipeline.progress import StageClock
 from codeanatomy.pipeline.stages import INDEX, needs_of, sorter_of
 from codeanatomy.rules.compiler import CompiledRule, by_output, needed_rules
 from codeanatomy.rules.evaluator import evaluate, offer
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.datafiles import collect_rows
 from codeanatomy.store.digests import NO_ROWS, SetDigest
 from codeanatomy.store.shared import keep, shared_rows
@@ -70,7 +70,7 @@ _SORT_WITHIN_FILE = {"cpg_nodes": ("node_kind", "bstart"), "cpg_edges": ("edge_k
 def make_whole(
     spark: SparkSession,
     state: State,
-    last: Build | None,
+    last: BuildRecord | None,
     inputs: BuildInputs,
     started: Indexing | None,
     made: Made,
@@ -131,7 +131,7 @@ def make_whole(
 def make_scoped(
     spark: SparkSession,
     state: State,
-    last: Build,
+    last: BuildRecord,
     inputs: BuildInputs,
     scope: Scope,
     facts: KnownFacts,
@@ -230,7 +230,7 @@ def _collected(
 def _rows_of_no_file(
     spark: SparkSession,
     state: State,
-    last: Build,
+    last: BuildRecord,
     inputs: BuildInputs,
     scope: Scope,
     rules: Sequence[CompiledRule],

@@ -11,7 +11,7 @@ from codeanatomy.pipeline.plan import as_built
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import paths_of, plan
 from codeanatomy.repo.diff import FileChanges, diff_files
-from codeanatomy.store.builds import Build, check_whole, current_build
+from codeanatomy.store.builds import BuildRecord, check_whole, current_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import open_state
 
@@ -20,7 +20,7 @@ from codeanatomy.store.state import open_state
 class Freshness:
     """The last build against the tree as it is now."""
 
-    build: Build
+    build: BuildRecord
     reasons: tuple[str, ...]
     files: FileChanges
 

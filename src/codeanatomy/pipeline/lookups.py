@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codeanatomy.catalogue.tables import MODULE_LOOKUPS
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.failures import reading
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import open_arrow
@@ -17,7 +17,7 @@ from codeanatomy.store.tables import open_arrow
 class Lookups:
     """The table of them, read as far as it is asked for."""
 
-    def __init__(self, state: State, build: Build) -> None:
+    def __init__(self, state: State, build: BuildRecord) -> None:
         self._state = state
         self._table = open_arrow(state, MODULE_LOOKUPS, build.tables[MODULE_LOOKUPS.name].version)
 

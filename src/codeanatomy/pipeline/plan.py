@@ -25,10 +25,10 @@ from codeanatomy.repo.modules import NAMING_REVISION
 from codeanatomy.repo.snapshot import Snapshot
 from codeanatomy.resolve import RESOLVER_REVISION
 from codeanatomy.rules.compiler import CompiledRule
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import BuildRecord
 
 
-def as_built(request: BuildRequest, last: Build) -> BuildRequest:
+def as_built(request: BuildRequest, last: BuildRecord) -> BuildRequest:
     """The request with the index that `last` was made with, unless it asks for one."""
     if request.index or request.scip:
         return request
@@ -90,7 +90,7 @@ def fingerprints(
 
 
 def plan_build(
-    last: Build | None,
+    last: BuildRecord | None,
     snapshot: Snapshot,
     current: Mapping[str, str],
     rules: Sequence[CompiledRule],

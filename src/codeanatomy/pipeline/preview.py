@@ -12,7 +12,7 @@ from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest, Mode
 from codeanatomy.pipeline.run import plan, strategy_of
 from codeanatomy.pipeline.stages import SCAN, analysis_stages, full_stages, update_stages
-from codeanatomy.store.builds import Build, check_whole, latest_build
+from codeanatomy.store.builds import BuildRecord, check_whole, latest_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state, state_exists
 
@@ -77,7 +77,7 @@ def preview(request: BuildRequest, *, listener: Listener | None = None) -> Previ
 
 
 def _of_everything(
-    the_plan: Plan, state: State | None, last: Build | None, inputs: BuildInputs, before: tuple[str, ...]
+    the_plan: Plan, state: State | None, last: BuildRecord | None, inputs: BuildInputs, before: tuple[str, ...]
 ) -> Preview:
     from codeanatomy.pipeline.publishing import full_impact  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.reindexing import Documents
 from codeanatomy.pipeline.request import Problem
 from codeanatomy.repo.snapshot import ScannedFile, Skipped
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow
 
@@ -52,7 +52,7 @@ def find_problems(
 
 
 def update_problems(
-    last: Build, inputs: BuildInputs, changes: SnapshotChanges, facts: KnownFacts, documents: Documents | None
+    last: BuildRecord, inputs: BuildInputs, changes: SnapshotChanges, facts: KnownFacts, documents: Documents | None
 ) -> tuple[Problem, ...]:
     """The same for an update: files that did not change have the problems they had."""
     changed = {*changes.rebuilt(), *changes.gone()}
@@ -84,7 +84,7 @@ def find_limits(state: State, answers_version: int) -> dict[str, int]:
     return _limits_in(read_arrow(state, ANSWERS, answers_version, ["path"], only=pc.field("status") == "limit"))
 
 
-def update_limits(last: Build, impact: Impact) -> dict[str, int]:
+def update_limits(last: BuildRecord, impact: Impact) -> dict[str, int]:
     """The same for an update, which has all answers of the files that were asked again."""
     unchanged = {path for path, file in impact.changes.after.items() if file.file_id not in impact.asked}
     kept = {path: count for path, count in last.figures.get("limits", {}).items() if path in unchanged}

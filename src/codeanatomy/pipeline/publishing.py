@@ -24,7 +24,7 @@ from codeanatomy.pipeline.progress import StageClock
 from codeanatomy.pipeline.request import BuildResult, Mode, Problem, Strategy
 from codeanatomy.pipeline.stages import PUBLISH
 from codeanatomy.rules.compiler import CompiledRule
-from codeanatomy.store.builds import Build, new_build_id, publish
+from codeanatomy.store.builds import BuildRecord, new_build_id, publish
 from codeanatomy.store.bundles import write_bundle
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import TablePin
@@ -50,7 +50,7 @@ class Outcome:
 
 
 def publish_build(
-    state: State, last: Build | None, inputs: BuildInputs, outcome: Outcome, clock: StageClock, peak: PeakMemory
+    state: State, last: BuildRecord | None, inputs: BuildInputs, outcome: Outcome, clock: StageClock, peak: PeakMemory
 ) -> BuildResult:
     """Make the build visible."""
     now = datetime.now(UTC)
@@ -77,7 +77,7 @@ def publish_build(
         }
         texts = {MANIFEST: json.dumps(manifest, indent=1), RULES: json.dumps(rules, indent=1)}
         write_bundle(state, build_id, texts, rows)
-        made = Build(
+        made = BuildRecord(
             build_id=build_id,
             parent_build_id=last.build_id if last else None,
             created_at=now,
@@ -104,7 +104,7 @@ def publish_build(
 
 
 def result_of(
-    made: Build, mode: Mode, inputs: BuildInputs, written: Mapping[str, bool], clock: StageClock, peak: PeakMemory
+    made: BuildRecord, mode: Mode, inputs: BuildInputs, written: Mapping[str, bool], clock: StageClock, peak: PeakMemory
 ) -> BuildResult:
     """What is told of a build; of one that had nothing to do, that of the build that stands."""
     figures: Mapping[str, Any] = made.figures
@@ -143,7 +143,7 @@ def result_of(
     )
 
 
-def full_impact(plan: Plan, state: State | None, last: Build | None, inputs: BuildInputs) -> Impact:
+def full_impact(plan: Plan, state: State | None, last: BuildRecord | None, inputs: BuildInputs) -> Impact:
     """The impact of a full build: every file, and those that are gone."""
     before = snapshot_at(state, last, inputs.roots) if state and last else {}
     changes = snapshot_changes(before, snapshot_of(inputs))

@@ -27,7 +27,7 @@ from codeanatomy.pipeline.indexing import Indexing, indexing
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.lookups import Lookups
 from codeanatomy.pipeline.passing import ALL, Passing, Seen, Texts, handed_on
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.state import State
 from codeanatomy.store.tables import read_arrow
 
@@ -61,7 +61,7 @@ class Documents:
 
 def reindex(
     state: State,
-    last: Build,
+    last: BuildRecord,
     inputs: BuildInputs,
     changes: SnapshotChanges,
     modules: ModuleChanges,
@@ -175,7 +175,7 @@ def _documents(inputs: BuildInputs, paths: Collection[str], read: Read, made: Do
 class _Stored:
     """The documents of the last build."""
 
-    def __init__(self, state: State, last: Build, changes: SnapshotChanges, modules: Collection[str]) -> None:
+    def __init__(self, state: State, last: BuildRecord, changes: SnapshotChanges, modules: Collection[str]) -> None:
         self._state = state
         self._changes = changes
         self._modules = modules

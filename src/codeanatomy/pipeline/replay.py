@@ -29,7 +29,7 @@ from codeanatomy.pipeline.verify import TableComparison, _compare_table, _Side
 from codeanatomy.repo.snapshot import ScannedFile, Snapshot, snapshot_id
 from codeanatomy.rules.recorded import compile_recorded
 from codeanatomy.store.audit import digests_on_disk
-from codeanatomy.store.builds import Build, check_whole, find_build, list_builds
+from codeanatomy.store.builds import BuildRecord, check_whole, find_build, list_builds
 from codeanatomy.store.bundles import read_bundle_text
 from codeanatomy.store.loans import lend_table
 from codeanatomy.store.location import StateLocation, locate_state
@@ -119,7 +119,7 @@ def _compare(spark: SparkSession, ours: _Side, theirs: _Side) -> dict[str, Table
     }
 
 
-def _pinned_inputs(request: BuildRequest, state: State, build: Build, location: StateLocation) -> BuildInputs:
+def _pinned_inputs(request: BuildRequest, state: State, build: BuildRecord, location: StateLocation) -> BuildInputs:
     """What the build was made from; refused if this program would make something else of it."""
     bundle = _bundle_of(state, build)
     snapshot = _snapshot_of(state, build, bundle.repo_id)
@@ -142,7 +142,7 @@ def _pinned_inputs(request: BuildRequest, state: State, build: Build, location: 
     )
 
 
-def _bundle_of(state: State, build: Build) -> _Bundle:
+def _bundle_of(state: State, build: BuildRecord) -> _Bundle:
     """The run bundle of the build, or of the one it went back to."""
     origin = build
     for _ in list_builds(state):
@@ -159,7 +159,7 @@ def _bundle_of(state: State, build: Build) -> _Bundle:
         raise StateError(f"the run bundle of build {origin.build_id} is damaged: it cannot be replayed") from error
 
 
-def _snapshot_of(state: State, build: Build, repo_id: str) -> Snapshot:
+def _snapshot_of(state: State, build: BuildRecord, repo_id: str) -> Snapshot:
     """The snapshot as the scan found it."""
     columns = ["path", "file_id", "content_id", "size", "status", "detail"]
     rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns).to_pylist()
@@ -175,7 +175,7 @@ def _snapshot_of(state: State, build: Build, repo_id: str) -> Snapshot:
     return Snapshot(files, (), build.snapshot_id)
 
 
-def _refuse_differences(build: Build, now: Mapping[str, str]) -> None:
+def _refuse_differences(build: BuildRecord, now: Mapping[str, str]) -> None:
     """Refuse a build that another program made, or one with other settings; the indexer itself is not run again."""
     then = {**build.fingerprints, "index": build.fingerprints.get("index", "").rpartition(" ")[2]}
     now = {**now, "index": str(INDEX_REVISION) if DOCUMENTS.name in build.tables else then["index"]}

@@ -26,7 +26,7 @@ from codeanatomy.pipeline.publishing import Outcome, full_impact, index_figures,
 from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Problem, Strategy
 from codeanatomy.pipeline.stages import EXTRACT, INDEX, SCAN, START, analysis_stages, full_stages
 from codeanatomy.rules.compiler import needed_rules
-from codeanatomy.store.builds import Build, check_whole, latest_build
+from codeanatomy.store.builds import BuildRecord, check_whole, latest_build
 from codeanatomy.store.failures import writing
 from codeanatomy.store.layout import bucket_count_for
 from codeanatomy.store.lease import hold_lease
@@ -91,7 +91,7 @@ def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spar
         return publish_build(state, last, inputs, outcome, clock, peak)
 
 
-def plan(last: Build | None, inputs: BuildInputs, request: BuildRequest) -> Plan:
+def plan(last: BuildRecord | None, inputs: BuildInputs, request: BuildRequest) -> Plan:
     """What a build of `inputs` on top of `last` has to do."""
     rules = needed_rules(inputs.rules, documents=inputs.provider is not None)
     found = plan_build(last, inputs.snapshot, inputs.fingerprints, rules, full=request.full)
@@ -118,7 +118,7 @@ def _new_state(inputs: BuildInputs) -> State:
 
 def _update(
     state: State,
-    last: Build,
+    last: BuildRecord,
     inputs: BuildInputs,
     request: BuildRequest,
     the_plan: Plan,
@@ -145,7 +145,7 @@ def _update(
 
 def _build_all(
     state: State,
-    last: Build | None,
+    last: BuildRecord | None,
     inputs: BuildInputs,
     the_plan: Plan,
     strategy: Strategy,
@@ -212,7 +212,7 @@ def engine_for(settings: EngineSettings, spark: SparkSession | None, clock: Stag
         yield session
 
 
-def paths_of(state: State, build: Build | None) -> dict[str, str | None]:
+def paths_of(state: State, build: BuildRecord | None) -> dict[str, str | None]:
     """The content of each file of a build, by path."""
     if build is None:
         return {}

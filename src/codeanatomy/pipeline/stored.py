@@ -18,7 +18,7 @@ from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import engine_for
 from codeanatomy.pipeline.verify import TableComparison, Verification
 from codeanatomy.store.audit import check_bytes, digests_on_disk
-from codeanatomy.store.builds import Build, current_build
+from codeanatomy.store.builds import BuildRecord, current_build
 from codeanatomy.store.digests import SetDigest
 from codeanatomy.store.failures import writing
 from codeanatomy.store.location import locate_state
@@ -50,7 +50,7 @@ def verify_stored(
     return Verification(last.build_id, tables, time.monotonic() - began)
 
 
-def _digests(spark: SparkSession, state: State, build: Build) -> dict[str, dict[int, SetDigest]]:
+def _digests(spark: SparkSession, state: State, build: BuildRecord) -> dict[str, dict[int, SetDigest]]:
     """The digests of every table of the build, by bucket, computed from the rows."""
     from codeanatomy.pipeline.extraction import IDENTITY  # noqa: PLC0415 - loads the parser
 

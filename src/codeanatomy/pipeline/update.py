@@ -37,7 +37,7 @@ from codeanatomy.pipeline.request import Mode, Problem, Strategy
 from codeanatomy.pipeline.stages import EXTRACT, IMPACT, INDEX, update_stages
 from codeanatomy.resolve import Asked
 from codeanatomy.resolve.index import Index
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.datafiles import owner_digests
 from codeanatomy.store.digests import NO_ROWS
 from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests, replace_owner_digests, write_owner_digests
@@ -86,7 +86,7 @@ class Analysis:
 
 def analyse(
     state: State,
-    last: Build,
+    last: BuildRecord,
     inputs: BuildInputs,
     strategy: Strategy,
     clock: StageClock,
@@ -133,7 +133,7 @@ def analyse(
     return Analysis(facts, documents, impact)
 
 
-def _defined_symbols(state: State, last: Build, documents: Documents) -> pa.Table:
+def _defined_symbols(state: State, last: BuildRecord, documents: Documents) -> pa.Table:
     """The symbols that documents define, in the form an index is built from."""
     columns = ["file_id", "scip_symbol_information"]
     is_kept = ~pc.field("file_id").isin(listed(documents.replaced))
@@ -141,7 +141,7 @@ def _defined_symbols(state: State, last: Build, documents: Documents) -> pa.Tabl
     return pa.concat_tables([kept, documents.rows.select(columns)])
 
 
-def _symbol_asks(state: State, last: Build, documents: Documents, asked: Collection[str]) -> dict[str, Any]:
+def _symbol_asks(state: State, last: BuildRecord, documents: Documents, asked: Collection[str]) -> dict[str, Any]:
     """The questions of documents, by file."""
     columns = ["file_id", "symbol_asks"]
     kept = set(asked) - documents.replaced
@@ -152,7 +152,7 @@ def _symbol_asks(state: State, last: Build, documents: Documents, asked: Collect
 
 def _facts(
     state: State,
-    last: Build,
+    last: BuildRecord,
     inputs: BuildInputs,
     changes: SnapshotChanges,
     clock: StageClock,
@@ -183,7 +183,7 @@ def _facts(
     return KnownFacts(known, fresh), pin
 
 
-def full_plan(plan: Plan, last: Build, impact: Impact, max_depth: int | None) -> Plan | None:
+def full_plan(plan: Plan, last: BuildRecord, impact: Impact, max_depth: int | None) -> Plan | None:
     """The plan of a full build, if a change is passed on too far, or builds so far say that an update costs more."""
     if max_depth is not None and impact.depth > max_depth:
         reason = f"a change is passed on through {impact.depth} files in a row, more than {max_depth}"
@@ -206,7 +206,7 @@ def full_plan(plan: Plan, last: Build, impact: Impact, max_depth: int | None) ->
 def rebuild(
     spark: SparkSession,
     state: State,
-    last: Build,
+    last: BuildRecord,
     inputs: BuildInputs,
     plan: Plan,
     strategy: Strategy,
@@ -260,7 +260,7 @@ def _index_figures(
 
 
 def _write_documents(
-    spark: SparkSession, state: State, last: Build, documents: Documents, scope: Scope
+    spark: SparkSession, state: State, last: BuildRecord, documents: Documents, scope: Scope
 ) -> WrittenTable:
     """Replace the documents that came out otherwise."""
     from codeanatomy.pipeline.datasets import few  # noqa: PLC0415
@@ -275,7 +275,7 @@ def _write_documents(
     return replace_collected(rows, DOCUMENTS, state, owners=owners, base=base, before=before, after=after)
 
 
-def scope_of(state: State, last: Build, impact: Impact, documents: Documents | None, plan: Plan) -> Scope:
+def scope_of(state: State, last: BuildRecord, impact: Impact, documents: Documents | None, plan: Plan) -> Scope:
     """What the impact means for tables."""
     rebuilt, gone, asked = impact.rebuilt(), impact.gone(), impact.asked
     if documents is not None:
@@ -287,7 +287,7 @@ def scope_of(state: State, last: Build, impact: Impact, documents: Documents | N
     return Scope(rebuilt, gone, asked, impact.answers, before)
 
 
-def _stored_answers(state: State, last: Build, owners: Collection[str]) -> pa.Table:
+def _stored_answers(state: State, last: BuildRecord, owners: Collection[str]) -> pa.Table:
     return read_arrow(state, ANSWERS, last.tables[ANSWERS.name].version, SAID_OF_OTHERS, owners=owners)
 
 
@@ -306,7 +306,7 @@ def _said_of_others(answers: pa.Table) -> set[tuple[Any, ...]]:
 
 
 def write_digests(
-    state: State, last: Build, scope: Scope, made: Made, whole: Collection[str]
+    state: State, last: BuildRecord, scope: Scope, made: Made, whole: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     """Remember what each owner has now; the tables in which the rows of each changed."""
     base = last.tables[OWNER_DIGESTS.name]

@@ -27,7 +27,7 @@ from codeanatomy.pipeline.plan import as_built
 from codeanatomy.pipeline.progress import Listener
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import build, plan
-from codeanatomy.store.builds import Build, check_whole, current_build
+from codeanatomy.store.builds import BuildRecord, check_whole, current_build
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS
 from codeanatomy.store.state import State, create_state, open_state
@@ -98,7 +98,7 @@ class _Side:
     """A build and the state it is in."""
 
     state: State
-    build: Build
+    build: BuildRecord
 
     def rows(self, table: Dataset) -> ds.Dataset:
         return open_arrow(self.state, table, self.build.tables[table.name].version)

@@ -23,7 +23,7 @@ from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side, told_as_da
 from codeanatomy.query.directory import whole_directory
 from codeanatomy.query.history import GRAPH_TABLES
 from codeanatomy.query.json_output import print_json
-from codeanatomy.store.builds import Build, current_build, find_build, list_builds
+from codeanatomy.store.builds import BuildRecord, current_build, find_build, list_builds
 from codeanatomy.store.cursors import check_cursor_name, move_cursor, read_cursor
 from codeanatomy.store.state import State
 
@@ -41,8 +41,8 @@ class Changes:
 
     state: State
     cursor: str
-    before: Build | None
-    after: Build
+    before: BuildRecord | None
+    after: BuildRecord
 
     def count(self) -> Counts:
         """How many rows were added and removed."""

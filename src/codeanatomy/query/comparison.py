@@ -20,7 +20,7 @@ from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import StateError
 from codeanatomy.query.interrupts import interruptible
 from codeanatomy.query.sql import connect, list_of
-from codeanatomy.store.builds import Build, check_whole
+from codeanatomy.store.builds import BuildRecord, check_whole
 from codeanatomy.store.failures import machine_failure
 from codeanatomy.store.layout import BUCKET
 from codeanatomy.store.state import State
@@ -35,7 +35,12 @@ WHOLE = "whole_"
 
 @contextmanager
 def side_by_side(
-    state: State, before: Build | None, after: Build, tables: Sequence[Dataset], *, whole: Sequence[Dataset] = ()
+    state: State,
+    before: BuildRecord | None,
+    after: BuildRecord,
+    tables: Sequence[Dataset],
+    *,
+    whole: Sequence[Dataset] = (),
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the tables of both builds, of the buckets in which any of them differs; None has no rows."""
     for each in filter(None, (before, after)):
@@ -56,7 +61,7 @@ def statement(relation: str) -> str:
     return files(__package__).joinpath("diff", f"{relation}.sql").read_text(encoding="utf-8")
 
 
-def _differing_buckets(before: Build | None, after: Build, tables: Sequence[Dataset]) -> set[int]:
+def _differing_buckets(before: BuildRecord | None, after: BuildRecord, tables: Sequence[Dataset]) -> set[int]:
     differing: set[int] = set()
     for table in tables:
         old, new = (
@@ -72,7 +77,7 @@ def _offer(
     relation: str,
     state: State,
     table: Dataset,
-    build: Build | None,
+    build: BuildRecord | None,
     buckets: Collection[int] | None = None,
 ) -> None:
     """Make `relation` the rows of a build's table; a column that the build does not have yet is null."""
@@ -90,7 +95,7 @@ def _offer(
 
 
 def _stored(
-    state: State, table: Dataset, build: Build | None, buckets: Collection[int] | None
+    state: State, table: Dataset, build: BuildRecord | None, buckets: Collection[int] | None
 ) -> ds.Dataset | Sequence[str]:
     """The rows as files if they are on this machine, else as a dataset."""
     if build is None or table.name not in build.tables:

@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
 from codeanatomy.query.sql import NO_LIMITS, Limits, answer
-from codeanatomy.store.builds import Build, check_whole, current_build, find_build
+from codeanatomy.store.builds import BuildRecord, check_whole, current_build, find_build
 from codeanatomy.store.bundles import read_bundle_rows
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, open_state
@@ -34,7 +34,7 @@ class Graph:
     """One build of one state, opened for reading."""
 
     state: State
-    build: Build
+    build: BuildRecord
     root: Path | None = None  # of the repository, for its source lines
 
     def sql(self, query: str) -> pa.Table:

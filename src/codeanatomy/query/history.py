@@ -19,7 +19,7 @@ from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, REPO_FILES
 from codeanatomy.errors import InputError
 from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side, statement
 from codeanatomy.query.symbol_diff import SymbolDiff, compare_symbols
-from codeanatomy.store.builds import SHORTEST_COMMIT, Build, current_build, find_build, list_builds
+from codeanatomy.store.builds import SHORTEST_COMMIT, BuildRecord, current_build, find_build, list_builds
 from codeanatomy.store.state import State
 
 GRAPH_TABLES: Mapping[Dataset, str] = {CPG_NODES: "node_id", CPG_EDGES: "edge_id"}
@@ -45,8 +45,8 @@ class TableDiff:
 class BuildDiff:
     """What changed from one build to another."""
 
-    before: Build
-    after: Build
+    before: BuildRecord
+    after: BuildRecord
     files: Mapping[str, tuple[str, ...]]
     tables: Mapping[str, TableDiff]
     symbols: tuple[SymbolDiff, ...]
@@ -67,7 +67,7 @@ def is_build_name(word: str) -> bool:
     return _BUILD_NAME.fullmatch(word) is not None
 
 
-def compare_builds(state: State, before: Build, after: Build) -> BuildDiff:
+def compare_builds(state: State, before: BuildRecord, after: BuildRecord) -> BuildDiff:
     """What changed from the one build to the other."""
     with side_by_side(state, before, after, (*GRAPH_TABLES, REPO_FILES), whole=(CPG_NODES,)) as connection:
         return BuildDiff(
@@ -79,7 +79,7 @@ def compare_builds(state: State, before: Build, after: Build) -> BuildDiff:
         )
 
 
-def choose_builds(state: State, before: str | None = None, after: str | None = None) -> tuple[Build, Build]:
+def choose_builds(state: State, before: str | None = None, after: str | None = None) -> tuple[BuildRecord, BuildRecord]:
     """The builds that are named so; by default the last one, and the one that it was made from."""
     latter = find_build(state, after) if after else current_build(state)
     if before:
@@ -138,5 +138,5 @@ def _compare_files(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str
     return {change: tuple(path for path, how in found if how == change) for change in ("added", "removed", "modified")}
 
 
-def _build_json(build: Build) -> dict[str, Any]:
+def _build_json(build: BuildRecord) -> dict[str, Any]:
     return {"build_id": build.build_id, "git_commit": build.git_commit}

@@ -5,7 +5,7 @@ Importing it to read a state starts no Spark; only functions that take or give a
 
 from codeanatomy.store.builds import (
     ROLLBACK,
-    Build,
+    BuildRecord,
     find_build,
     latest_build,
     list_builds,
@@ -37,7 +37,7 @@ __all__ = [
     "BUCKET",
     "NO_ROWS",
     "ROLLBACK",
-    "Build",
+    "BuildRecord",
     "GcReport",
     "Lease",
     "SetDigest",

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from codeanatomy.catalogue.columns import Dataset
-from codeanatomy.store.builds import Build
+from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.checksums import find_unreadable
 from codeanatomy.store.digests import SetDigest, digest_from, digest_sums, hash_columns
 from codeanatomy.store.failures import damaged, reading
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def check_bytes(state: State, build: Build) -> None:
+def check_bytes(state: State, build: BuildRecord) -> None:
     """Refuse a build with a file that is not as it was written; an object store vouches for its own."""
     for name, pin in build.tables.items():
         files = data_files(state, name, pin.version)

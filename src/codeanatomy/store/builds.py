@@ -56,7 +56,7 @@ SHORTEST_COMMIT = 7
 
 
 @dataclass(frozen=True)
-class Build:
+class BuildRecord:
     """One committed, immutable, consistent version of every table."""
 
     build_id: str
@@ -76,9 +76,9 @@ def new_build_id(created_at: datetime) -> str:
     return f"{created_at:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
-def rollback_build(target: Build, parent: Build, created_at: datetime) -> Build:
+def rollback_build(target: BuildRecord, parent: BuildRecord, created_at: datetime) -> BuildRecord:
     """The build that takes the state from `parent` back to what it was at `target`."""
-    return Build(
+    return BuildRecord(
         build_id=new_build_id(created_at),
         parent_build_id=parent.build_id,
         created_at=created_at,
@@ -92,7 +92,7 @@ def rollback_build(target: Build, parent: Build, created_at: datetime) -> Build:
     )
 
 
-def publish(state: State, build: Build) -> None:
+def publish(state: State, build: BuildRecord) -> None:
     """Make the build the latest, in one commit; an error if its parent is not the latest any more."""
     table = open_table(state.location, BUILDS)
     rows = _rows(state, table)
@@ -109,18 +109,18 @@ def publish(state: State, build: Build) -> None:
     boundary("build.published", build.build_id)
 
 
-def list_builds(state: State) -> list[Build]:
+def list_builds(state: State) -> list[BuildRecord]:
     """All builds that are kept, oldest first."""
     return [_from_row(state, row) for row in _rows(state)]
 
 
-def latest_build(state: State) -> Build | None:
+def latest_build(state: State) -> BuildRecord | None:
     """The last build, or None if none was published yet."""
     rows = _rows(state)
     return _from_row(state, rows[-1]) if rows else None
 
 
-def current_build(state: State) -> Build:
+def current_build(state: State) -> BuildRecord:
     """The build readers open by default; an error if there is none."""
     build = latest_build(state)
     if build is None:
@@ -128,7 +128,7 @@ def current_build(state: State) -> Build:
     return build
 
 
-def find_build(state: State, prefix: str) -> Build:
+def find_build(state: State, prefix: str) -> BuildRecord:
     """The build whose id starts with `prefix`, or the last one of the git commit that does."""
     every = _rows(state)
     rows = [row for row in every if row["build_id"].startswith(prefix)]
@@ -141,7 +141,7 @@ def find_build(state: State, prefix: str) -> Build:
     return _from_row(state, rows[0])
 
 
-def check_whole(state: State, build: Build) -> None:
+def check_whole(state: State, build: BuildRecord) -> None:
     """Refuse a build of which a data file is lost or cut short, whichever table is asked about."""
     for name, pin in build.tables.items():
         files_of_version(state.location, name, pin.version)
@@ -182,7 +182,7 @@ def _write(
         commit(location, BUILDS, table, files, Schema.from_arrow(BUILDS_SCHEMA), mode)
 
 
-def _to_row(build: Build) -> dict[str, Any]:
+def _to_row(build: BuildRecord) -> dict[str, Any]:
     return {
         "build_id": build.build_id,
         "parent_build_id": build.parent_build_id,
@@ -197,11 +197,11 @@ def _to_row(build: Build) -> dict[str, Any]:
     }
 
 
-def _from_row(state: State, row: Mapping[str, Any]) -> Build:
+def _from_row(state: State, row: Mapping[str, Any]) -> BuildRecord:
     """The build in a row, which anybody may have written."""
     with reading(state.location):
         created_at = datetime.fromisoformat(row["created_at"])
-        build = Build(
+        build = BuildRecord(
             build_id=row["build_id"],
             parent_build_id=row["parent_build_id"],
             created_at=created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC),

@@ -15,7 +15,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs as pafs
 
 from codeanatomy.errors import StateError
-from codeanatomy.store.builds import Build, drop_builds, list_builds
+from codeanatomy.store.builds import BuildRecord, drop_builds, list_builds
 from codeanatomy.store.bundles import bundles_without, drop_bundles
 from codeanatomy.store.cursors import list_cursors
 from codeanatomy.store.delta import check_files, open_table, stored_files, table_exists
@@ -74,7 +74,9 @@ def collect_garbage(
     return GcReport(dropped, len(freed), sum(freed))
 
 
-def _kept(builds: Sequence[Build], keep: int, younger_than: datetime, awaited: Collection[str]) -> list[Build]:
+def _kept(
+    builds: Sequence[BuildRecord], keep: int, younger_than: datetime, awaited: Collection[str]
+) -> list[BuildRecord]:
     """The latest and the other `keep` newest, those younger or awaited, and those a kept rollback went back to."""
     newest = {build.build_id for build in builds[-max(1, keep) :]}
     kept = newest | set(awaited) | {build.build_id for build in builds if build.created_at >= younger_than}
@@ -84,7 +86,7 @@ def _kept(builds: Sequence[Build], keep: int, younger_than: datetime, awaited: C
     return [build for build in builds if build.build_id in kept]
 
 
-def _garbage(location: StateLocation, kept: Iterable[Build], now: datetime) -> dict[str, int]:
+def _garbage(location: StateLocation, kept: Iterable[BuildRecord], now: datetime) -> dict[str, int]:
     """Data files that no kept version needs, relative to the folder of the tables, and their sizes.
 
     Only what has a name that a write of ours gives: whatever else somebody put there is left alone.
