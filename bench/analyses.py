@@ -21,20 +21,23 @@ import pyarrow.compute as pc
 import codeanatomy as ca
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, MODULE_LOOKUPS, REPO_FILES
-from codeanatomy.pipeline.datasets import scan_table
-from codeanatomy.pipeline.extraction import IDENTITY, extract_here
-from codeanatomy.pipeline.facts import KnownFacts, StoredFacts, of_files
+from codeanatomy.engine.rows import in_driver
+from codeanatomy.pipeline.analysis import Analysis, analyse
+from codeanatomy.pipeline.context import Build
+from codeanatomy.pipeline.extraction import extract_here
+from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.inputs import BuildInputs, gather
-from codeanatomy.pipeline.made import Made
+from codeanatomy.pipeline.plan import Plan
 from codeanatomy.pipeline.progress import Silent, StageClock
-from codeanatomy.pipeline.request import Strategy
-from codeanatomy.pipeline.update import Analysis, analyse
+from codeanatomy.pipeline.request import Mode, Strategy
+from codeanatomy.repo.files import file_table
 from codeanatomy.resolve import Asked, Index, Resolver, answer_files
 from codeanatomy.store.builds import BuildRecord
+from codeanatomy.store.datafiles import CollectedRows
 from codeanatomy.store.digests import SetDigest
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import State, create_state
-from codeanatomy.store.tables import TablePin, append_collected, read_arrow, write_collected
+from codeanatomy.store.tables import TablePin, append_rows, read_arrow, replace_rows
 
 BUCKETS = 4
 """More than a small tree would get, so that some are left alone."""
@@ -102,8 +105,8 @@ def _example(ours: list[Mapping[str, Any]], theirs: list[Mapping[str, Any]]) -> 
 class Questions:
     """Every question of a snapshot; each call answers some of them on a resolver of its own."""
 
-    def __init__(self, files: pa.Table, facts: KnownFacts) -> None:
-        asks = of_files(files, facts.rows({each for each in files["content_id"].to_pylist() if each}, ["asks"]))
+    def __init__(self, files: pa.Table, facts: Facts) -> None:
+        asks = in_driver(facts.of_files(files.select(["file_id", "path", "content_id"]), ["asks"], None))
         symbols = pa.nulls(asks.num_rows, DOCUMENTS.column("symbol_asks").type)
         self._asks = asks.append_column("symbol_asks", symbols).sort_by("path").combine_chunks()
         self._row_of = {file_id: row for row, file_id in enumerate(self._asks["file_id"].to_pylist())}
@@ -204,18 +207,18 @@ class Ledger:
         self._state: State = create_state(locate_state(root, str(state), {}), BUCKETS)
         inputs = self._inputs()
         contents = extract_here(inputs.root, inputs.snapshot.files)
-        pin = append_collected(contents, FACTS, self._state, base=None, identity=IDENTITY).pin
-        facts = KnownFacts(StoredFacts(self._state, pin.version), FACTS.schema().empty_table())
+        pin = append_rows(contents, FACTS, self._state).pin
+        facts = Facts(self._state, pin)
         self._last = BuildRecord("0", None, datetime.now(UTC), "full", inputs.snapshot.snapshot_id, {FACTS.name: pin})
-        self._keep(inputs, Questions(scan_table(inputs), facts).every())
+        self._keep(inputs, Questions(file_table(inputs.files.values()), facts).every())
 
     def advance(self, chance: Random, strategy: Strategy = Strategy.HYBRID) -> Examined:
         """Analyse the tree as it is now and compare; the next version is analysed on top of what this one left."""
         inputs = self._inputs()
-        made = Made()
-        analysis = analyse(self._state, self._last, inputs, strategy, StageClock(Silent()), made)
+        plan = Plan(Mode.INCREMENTAL, ())
+        analysis = analyse(Build(self._state, self._last, inputs, plan, strategy, StageClock(Silent())))
         paths = {file.file_id: file.path for file in inputs.snapshot.files}
-        questions = Questions(scan_table(inputs), analysis.facts)
+        questions = Questions(file_table(inputs.files.values()), analysis.facts)
         every = questions.every()
         before = read_arrow(self._state, ANSWERS, self._last.tables[ANSWERS.name].version)
         kept = rows_of(before, paths.keys() - analysis.impact.asked)
@@ -230,7 +233,8 @@ class Ledger:
             missed=tuple(missed),
             order_dependent=tuple(order_dependent(questions, every, paths, chance, changed)),
         )
-        self._last = replace(self._last, tables={**self._last.tables, **made.pins})
+        pin = append_rows(analysis.facts.fresh, FACTS, self._state, analysis.facts.pin).pin
+        self._last = replace(self._last, tables={**self._last.tables, FACTS.name: pin})
         self._keep(inputs, every if missed else after)
         return examined
 
@@ -239,7 +243,7 @@ class Ledger:
 
     def _keep(self, inputs: BuildInputs, answers: pa.Table) -> None:
         """Remember the files and their answers."""
-        files = scan_table(inputs)
+        files = file_table(inputs.files.values())
         known = {name: files[name] for name in REPO_FILES.names() if name in files.column_names}
         unknown = {name: pa.nulls(files.num_rows, REPO_FILES.column(name).type) for name in REPO_FILES.names()}
         tables = {
@@ -252,7 +256,7 @@ class Ledger:
 
     def _write(self, dataset: Dataset, rows: pa.Table) -> TablePin:
         owners = {owner: SetDigest(1, "0" * 32) for owner in pc.unique(rows["file_id"]).to_pylist()}
-        return write_collected(rows, dataset, self._state, owners=owners).pin
+        return replace_rows(CollectedRows(rows, owners), dataset, self._state).pin
 
 
 def _lookups(answers: pa.Table) -> pa.Table:

@@ -27,15 +27,18 @@ import codeanatomy as ca
 from bench.analyses import Difference, differing, rows_of
 from bench.builds import CORPORA
 from bench.versions import fetch, releases
+from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, SCIP_DOCUMENTS
-from codeanatomy.pipeline.answering import answer_here
-from codeanatomy.pipeline.datasets import scan_table
-from codeanatomy.pipeline.indexing import indexing, read_documents_here
+from codeanatomy.engine.rows import in_driver
+from codeanatomy.pipeline.analysis import Analysis, analyse
+from codeanatomy.pipeline.answering import Knowledge, answer
+from codeanatomy.pipeline.context import Build
+from codeanatomy.pipeline.documents import Documents
+from codeanatomy.pipeline.indexing import indexing, read_documents
 from codeanatomy.pipeline.inputs import gather
+from codeanatomy.pipeline.plan import Plan
 from codeanatomy.pipeline.progress import Silent, StageClock
-from codeanatomy.pipeline.request import Strategy
-from codeanatomy.pipeline.update import Analysis, analyse
-from codeanatomy.resolve.index import Index
+from codeanatomy.pipeline.request import Mode, Strategy
 from codeanatomy.store.builds import current_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import open_state
@@ -208,14 +211,14 @@ def differences(tree: Path) -> tuple[int, list[Difference]]:
     state = open_state(location)
     last = current_build(state)
     inputs = gather(request, location, state)
-    analysis = analyse(state, last, inputs, Strategy.HYBRID, StageClock(Silent()))
+    plan = Plan(Mode.INCREMENTAL, ())
+    build = Build(state, last, inputs, plan, Strategy.HYBRID, StageClock(Silent()))
+    analysis = analyse(build)
     documents = analysis.documents
     assert documents is not None
-    files = scan_table(inputs)
     there = {file.file_id: file.path for file in inputs.snapshot.files}
     with indexing(inputs) as started:
-        assert started is not None
-        whole = read_documents_here(files, analysis.facts, started)
+        whole = in_driver(read_documents(build, analysis.facts, started, inputs.source_bytes()))
     said = list(SCIP_DOCUMENTS.names())
     stored = read_arrow(state, DOCUMENTS, last.tables[DOCUMENTS.name].version, said)
     updated = pa.concat_tables([rows_of(stored, there.keys() - documents.replaced), documents.rows.select(said)])
@@ -223,14 +226,16 @@ def differences(tree: Path) -> tuple[int, list[Difference]]:
     if not found:
         stored = read_arrow(state, ANSWERS, last.tables[ANSWERS.name].version)
         updated = pa.concat_tables([rows_of(stored, there.keys() - analysis.impact.asked), analysis.impact.answers])
-        found = differing("answers", there, updated, _answers_of_all(files, analysis, whole))
-    return documents.asked, found
+        found = differing("answers", there, updated, _answers_of_all(build, analysis, whole))
+    return documents.indexed, found
 
 
-def _answers_of_all(files: pa.Table, analysis: Analysis, documents: pa.Table) -> pa.Table:
-    index = Index(files, analysis.facts.names, documents)
-    asks = dict(zip(documents["file_id"].to_pylist(), documents["symbol_asks"].to_pylist(), strict=True))
-    return answer_here(index, files, analysis.facts, asks, dict.fromkeys(files["file_id"].to_pylist()))
+def _answers_of_all(build: Build, analysis: Analysis, documents: pa.Table) -> pa.Table:
+    assert build.last is not None
+    stored = build.last.tables[DOCUMENTS.name].version
+    every = frozenset(file.file_id for file in build.inputs.snapshot.files) | {GLOBAL_OWNER}
+    known = Knowledge.of(build, analysis.facts, Documents(build.state, stored, every, documents))
+    return in_driver(answer(build, known))
 
 
 if __name__ == "__main__":

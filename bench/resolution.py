@@ -19,12 +19,17 @@ from pathlib import Path
 import codeanatomy as ca
 from bench.builds import CORPORA, DJANGO, django
 from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, STORED_TABLES
-from codeanatomy.engine.session import open_engine
-from codeanatomy.pipeline.datasets import offer_documents, offer_inputs, scan_table
+from codeanatomy.pipeline.context import Build, Engine
+from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.inputs import gather
+from codeanatomy.pipeline.plan import Plan
+from codeanatomy.pipeline.progress import Silent, StageClock
+from codeanatomy.pipeline.request import Mode, Strategy
+from codeanatomy.pipeline.rule_inputs import Sources, offer_sources
+from codeanatomy.pipeline.scope import ALL
 from codeanatomy.query.graph import Graph
 from codeanatomy.rules.compiler import by_output, dependencies, needed_rules
-from codeanatomy.rules.evaluator import evaluate, offer
+from codeanatomy.rules.evaluator import RuleInputs
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.tables import read_table
 
@@ -133,18 +138,20 @@ def _rule_costs(root: Path, state: str, build_seconds: float) -> list[str]:
     needed = needed_rules(inputs.rules, documents=False)
     rules = by_output(needed)
     costs = {}
-    with open_engine(inputs.settings) as spark:
-        offer_inputs(spark, inputs, needed, scan_table(inputs), graph.state, graph.build.tables["facts"].version)
-        offer_documents(spark, needed, graph.state, None)
+    clock = StageClock(Silent())
+    with Engine(inputs.settings, clock) as engine, RuleInputs(engine.session()) as offered:
+        spark = engine.session()
+        build = Build(graph.state, None, inputs, Plan(Mode.FULL, ()), Strategy.HYBRID, clock, engine)
+        offer_sources(offered, Sources(build, ALL, Facts(graph.state, graph.build.tables["facts"]), None), needed)
         for table in STORED_TABLES:
-            offer(table.name, read_table(spark, graph.state, table, graph.build.tables[table.name].version))
+            offered.offer(table.name, read_table(spark, graph.state, table, graph.build.tables[table.name].version))
         stored = {table.name for table in STORED_TABLES}
         for name in TopologicalSorter(dependencies(rules)).static_order():
             if name in rules and name not in stored:
-                frame = evaluate(spark, rules[name])
-                offer(name, frame.localCheckpoint() if name == "site_answers" else frame)
+                frame = offered.evaluate(rules[name])
+                offered.offer(name, frame.localCheckpoint() if name == "site_answers" else frame)
         for rule in (*rules[CPG_NODES.name], *rules[CPG_EDGES.name]):
-            frame = evaluate(spark, [rule])
+            frame = offered.evaluate([rule])
             began = time.monotonic()
             frame.write.format("noop").mode("overwrite").save()
             costs[rule.rule.name] = time.monotonic() - began

@@ -15,9 +15,10 @@ import pytest
 
 import codeanatomy as ca
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
-from codeanatomy.impact import snapshots
+from codeanatomy.impact import affected, dependents, documents, propagation, snapshots
 from codeanatomy.impact.reasons import ReasonKind
-from codeanatomy.pipeline import analysis, evaluation, lookups, passing, reindexing, update
+from codeanatomy.pipeline import analysis, run
+from codeanatomy.pipeline import tables as table_stages
 from codeanatomy.pipeline import verify as verification
 from codeanatomy.resolve import Resolver, answers
 from codeanatomy.resolve.index import FileNames
@@ -128,7 +129,7 @@ def changed_modules(patch, change):
     def less(changes, contents):
         return change(real(changes, contents))
 
-    for module in (snapshots, update):
+    for module in (snapshots, analysis):
         patch.setattr(module, "module_changes", less)
 
 
@@ -167,7 +168,7 @@ def no_moved_modules(patch):
     def changes(before, after):
         return replace(real(before, after), moved_modules=())
 
-    for module in (snapshots, update):
+    for module in (snapshots, analysis):
         patch.setattr(module, "snapshot_changes", changes)
 
 
@@ -235,80 +236,82 @@ def without_reason(kind):
     """Files that are to be rebuilt for this reason are not."""
 
     def off(patch):
-        real = update.find_impact
+        real = analysis.find_impact
 
         def find_impact(*arguments):
             found = real(*arguments)
             return replace(found, files=tuple(file for file in found.files if file.reason_kind != kind))
 
-        patch.setattr(update, "find_impact", find_impact)
+        patch.setattr(analysis, "find_impact", find_impact)
 
     return off
 
 
 def no_gone_files(patch):
-    patch.setattr(analysis.Impact, "gone", lambda self: frozenset())
+    patch.setattr(affected.Impact, "gone", lambda self: frozenset())
 
 
 def no_lookups(patch):
-    patch.setattr(lookups.Lookups, "of", lambda self, entries=None: [])
+    patch.setattr(dependents.Lookups, "of", lambda self, entries=None: [])
 
 
 def no_questions(patch):
     """Of the files that looked at a change, no question is asked again."""
-    patch.setattr(analysis, "_numbers_meeting", lambda answers, entries: {})
+    patch.setattr(affected, "_questions_meeting", lambda answers, entries: {})
 
 
 def replaced_by_rows(patch):
     """Rows are replaced of the owners that have new ones, not of those that are listed."""
-    real = tables.replace_collected
+    real = tables.replace_rows
 
-    def replace_collected(rows, dataset, state, *, owners, **more):
-        present = set(rows["file_id"].to_pylist())
-        return real(rows, dataset, state, owners=[owner for owner in owners if owner in present], **more)
+    def replace_rows(rows, dataset, state, base, replaced):
+        present = set(rows.table["file_id"].to_pylist())
+        owners = [owner for owner in replaced.owners if owner in present]
+        return real(rows, dataset, state, base, replace(replaced, owners=owners))
 
-    patch.setattr(evaluation, "replace_collected", replace_collected)
+    patch.setattr(table_stages, "replace_rows", replace_rows)
 
 
 def merged_by_rows(patch):
     """The same, but digests are told as if it had been by the list."""
-    real = tables._merged
+    real = tables._BucketsHere._merged
 
-    def merged(bucket, rows, stored, owners, *more):
-        present = set(rows["file_id"].to_pylist())
-        return real(bucket, rows, stored, [owner for owner in owners if owner in present], *more)
+    def merged(self, *more):
+        present = set(self.rows.table["file_id"].to_pylist())
+        return real(replace(self, owners=[owner for owner in self.owners if owner in present]), *more)
 
-    patch.setattr(tables, "_merged", merged)
+    patch.setattr(tables._BucketsHere, "_merged", merged)
 
 
 def nothing_compared(patch):
     """Whatever comes out is taken for what was there."""
     real = tables._replace
 
-    def unchanged(dataset, state, owners, base, before, after, write):
-        return real(dataset, state, owners, base, before, before, write)
+    def unchanged(dataset, state, base, replaced, rewritten):
+        patch.setattr(type(rewritten), "digests", lambda _: replaced.before)
+        return real(dataset, state, base, replaced, rewritten)
 
     patch.setattr(tables, "_replace", unchanged)
 
 
 def no_rows_of_no_file(patch):
-    real = update.scope_of
+    real = analysis.scope_of
 
     def scope_of(*arguments):
         scope = real(*arguments)
         return replace(scope, rebuilt=scope.rebuilt - {GLOBAL_OWNER})
 
-    patch.setattr(update, "scope_of", scope_of)
+    patch.setattr(analysis, "scope_of", scope_of)
 
 
 def nothing_remembered(patch):
     """What each owner has now is not written down."""
 
-    def forget(state, digests, *, owners, base, before):
+    def forget(state, digests, base, replaced, before):
         return tables.WrittenTable(owners_table, base, written=False, files=0, bytes=0)
 
     owners_table = owners.OWNER_DIGESTS.name
-    patch.setattr(update, "replace_owner_digests", forget)
+    patch.setattr(run, "replace_owner_digests", forget)
 
 
 REBUILDING = (
@@ -337,7 +340,7 @@ REBUILDING = (
 
 def no_interfaces(patch):
     """A module passes no change on for what others see of it having changed."""
-    patch.setattr(reindexing, "_redefined_names", lambda before, after: set())
+    patch.setattr(documents, "redefined_names", lambda before, after: set())
 
 
 def no_mentions(patch):
@@ -348,31 +351,31 @@ def no_mentions(patch):
         for file_id, entry in lookups.of([entry for module in modules for entry in (module, f"?{module}")]):
             yield file_id, entry.removeprefix("?"), ""
 
-    patch.setattr(reindexing._Stored, "knowing", knowing)
+    patch.setattr(documents.StoredDocuments, "knowing", knowing)
 
 
 def no_words(patch):
     """Only who mentions a name itself is asked again, not who has its text."""
-    patch.setattr(passing.Texts, "has_one_of", lambda self, path, names: passing.ALL in names)
+    patch.setattr(propagation.SourceWords, "has_one_of", lambda self, path, names: propagation.ALL in names)
 
 
 def no_names(patch):
     """Only who has the text of a name is asked again, not who mentions it by its types; nor does a name spread."""
     nothing_made_of_others(patch)
-    real = reindexing._Stored.knowing
+    real = documents.StoredDocuments.knowing
     patch.setattr(
-        reindexing._Stored, "knowing", lambda *given: ((file, module, "") for file, module, _ in real(*given))
+        documents.StoredDocuments, "knowing", lambda *given: ((file, module, "") for file, module, _ in real(*given))
     )
 
 
 def nothing_made_of_others(patch):
     """A name is seen otherwise only if its own module says so."""
-    patch.setattr(reindexing._Stored, "spread", lambda *_: None)
+    patch.setattr(documents.StoredDocuments, "spread", lambda self, names: names)
 
 
 def nothing_passed_on(patch):
     """What decorators, bases, star imports and other names bring is passed on by nobody."""
-    patch.setattr(passing.Passing, "names", lambda *_: set())
+    patch.setattr(propagation.DerivedNames, "affected", lambda *_: set())
 
 
 INDEXING = (

@@ -7,7 +7,8 @@ import pytest
 from bench.mutations import CHANGES, differences, edited, put_back
 
 from codeanatomy.catalogue.tables import ANSWERS
-from codeanatomy.pipeline import answering, reindexing
+from codeanatomy.impact import documents
+from codeanatomy.pipeline import analysis
 from tests.repositories import SHOP, write_repository
 
 EVERYTHING = """\
@@ -70,9 +71,9 @@ def test_what_an_update_would_get_wrong_is_found(tmp_path, indexed_once, monkeyp
     prices.write_text(prices.read_text().replace("def price_of(item: str) -> float", "def price_of(item: str) -> str"))
     asked, found = differences(tree)
     assert (asked > 1, found) == (True, [])
-    monkeypatch.setattr(reindexing._Stored, "knowing", lambda *_: ())
+    monkeypatch.setattr(documents.StoredDocuments, "knowing", lambda *_: ())
     asked, found = differences(tree)
     assert (asked, [each[:2] for each in found]) == (1, [("shop/cart.py", "document")])
     monkeypatch.undo()
-    monkeypatch.setattr(answering, "answer_here", lambda *_: ANSWERS.schema().empty_table())
+    monkeypatch.setattr(analysis, "answer", lambda *_: ANSWERS.schema().empty_table())
     assert ("shop/prices.py", "answers") in [each[:2] for each in differences(tree)[1]]

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from codeanatomy.pipeline.analysis import module_table
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.verify import verify
+from codeanatomy.repo.files import file_table
 from codeanatomy.resolve import Index, Resolver, answers
 from tests.incremental.generated import CHAINS, EDITS, Author, untangled
 from tests.incremental.updates import first_build, put, update
@@ -131,7 +131,7 @@ class Watched(Index):
 def off_trail(program, contents, sample):
     """What answers looked at that is not on their trails: a sample of the questions, each asked of a fresh resolver."""
     files = snapshot_of(program, contents)
-    index = Watched(module_table(files), contents.names)
+    index = Watched(file_table(files.values()), contents.names)
     asked = [
         (index.files[file.file_id], ask["question"])
         for file in files.values()
@@ -233,14 +233,13 @@ def take_steps(root, spark, seed, strategies, *, prefixes="hjklmnqt", index=None
 @pytest.fixture
 def always_updated(monkeypatch):
     """Updates, however many files they rebuild."""
-    monkeypatch.setattr("codeanatomy.pipeline.update.ALWAYS_UPDATED", 10**6)
+    monkeypatch.setattr("codeanatomy.pipeline.analysis.cheaper_in_full", lambda *_: None)
 
 
 @pytest.fixture
-def written_by_spark(monkeypatch):
-    """Rows are written by Spark, however few they are."""
-    for module in ("store.tables", "pipeline.made"):
-        monkeypatch.setattr(f"codeanatomy.{module}.COLLECTED_OWNERS", 0)
+def done_by_workers(monkeypatch):
+    """Nothing is done in the driver, however little it is."""
+    monkeypatch.setattr("codeanatomy.pipeline.context.TASK_BYTES", -1)
 
 
 def test_random_edits_give_the_rows_of_a_build_from_scratch(tmp_path, spark, always_updated):
@@ -256,19 +255,12 @@ def test_many_random_edits_give_the_rows_of_a_build_from_scratch(strategy, seed,
 
 
 @pytest.mark.slow
-def test_random_edits_written_by_spark(tmp_path, spark, always_updated, written_by_spark):
+def test_random_edits_done_by_workers(tmp_path, spark, always_updated, done_by_workers):
     take_steps(tmp_path / "repo", spark, 6, STRATEGIES * 2)
 
 
-@pytest.mark.slow
-def test_random_edits_asked_and_extracted_on_tasks(tmp_path, spark, always_updated, monkeypatch):
-    monkeypatch.setattr("codeanatomy.pipeline.update.EXTRACTED_HERE", 0)
-    monkeypatch.setattr("codeanatomy.pipeline.update.ASKED_HERE", 0)
-    take_steps(tmp_path / "repo", spark, 7, STRATEGIES * 2)
-
-
 def test_random_edits_whose_rows_are_handed_over_as_files(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr("codeanatomy.pipeline.datasets.FEW_ROWS", 0)
+    monkeypatch.setattr("codeanatomy.pipeline.rule_inputs.INLINE_BYTES", -1)
     take_steps(tmp_path / "repo", spark, 10, ["hybrid"], prefixes="hj")
     assert not (tmp_path / "repo" / ".codeanatomy" / "shared").exists()
 

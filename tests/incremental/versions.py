@@ -17,7 +17,7 @@ import pyarrow as pa
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.extract import extract_batch
 from codeanatomy.impact import snapshots
-from codeanatomy.pipeline.analysis import module_table
+from codeanatomy.repo.files import Files, SourceFile, file_table
 from codeanatomy.repo.modules import module_names
 from codeanatomy.repo.snapshot import file_id
 from codeanatomy.resolve import ContentNames, Index, Resolver, answer_files
@@ -83,13 +83,11 @@ class Oversight:
     after: tuple[Any, ...]
 
 
-def snapshot_of(program: Mapping[str, str], contents: Contents) -> snapshots.Snapshot:
+def snapshot_of(program: Mapping[str, str], contents: Contents) -> Files:
     """The files of a program as an update sees them."""
     content_of = dict(zip(program, contents.add(program.values()), strict=True))
     return {
-        module.path: snapshots.KnownFile(
-            module.path, file_id(module.path), content_of[module.path], content_of[module.path], module
-        )
+        module.path: SourceFile(module.path, file_id(module.path), content_of[module.path], 0, "ok", "", module)
         for module in module_names(sorted(program))
     }
 
@@ -97,13 +95,13 @@ def snapshot_of(program: Mapping[str, str], contents: Contents) -> snapshots.Sna
 def answered(program: Mapping[str, str], contents: Contents) -> Version:
     """Answer every question of a program."""
     files = snapshot_of(program, contents)
-    index = Index(module_table(files), contents.names)
+    index = Index(file_table(files.values()), contents.names)
     return Version(program, files, _answers(Resolver(index), list(files.values()), contents))
 
 
 def order_dependent(version: Version, contents: Contents, random: Random) -> Iterator[tuple[str, str, Any, Any]]:
     """Paths and questions that are answered otherwise if fewer others are asked, or in another order."""
-    index = Index(module_table(version.files), contents.names)
+    index = Index(file_table(version.files.values()), contents.names)
     files = list(version.files.values())
     alone = files if len(files) <= FEW else random.sample(files, 10)
     orders = [files[::-1], random.sample(files, len(files)), *([file] for file in alone)]
@@ -117,7 +115,7 @@ def order_dependent(version: Version, contents: Contents, random: Random) -> Ite
 
 
 def _answers(
-    resolver: Resolver, files: Sequence[snapshots.KnownFile], contents: Contents, random: Random | None = None
+    resolver: Resolver, files: Sequence[SourceFile], contents: Contents, random: Random | None = None
 ) -> Answers:
     """The answers of some files, asked one after the other; with a `random`, the questions of each in any order."""
     lists = [contents.asks(file.content_id or "") for file in files]

@@ -10,12 +10,12 @@ from bench.chains import SHAPES
 
 import codeanatomy as ca
 from codeanatomy.catalogue.tables import CPG_EDGES
-from codeanatomy.pipeline import answering
+from codeanatomy.pipeline import analysis
 from codeanatomy.pipeline import inputs as build_inputs
 from codeanatomy.pipeline import run as build_run
 from codeanatomy.pipeline.preview import preview
 from codeanatomy.store.builds import latest_build, list_builds, new_build_id, publish
-from codeanatomy.store.tables import read_table, write_table
+from codeanatomy.store.tables import read_table, replace_rows
 from tests.repositories import SHOP, write_repository
 
 
@@ -187,7 +187,7 @@ def test_verify_shows_the_rows_that_differ_and_the_rule_that_made_them(repo, spa
     state = ca.open(repo).state
     last = latest_build(state)
     edges = read_table(spark, state, CPG_EDGES, last.tables["cpg_edges"].version)
-    tampered = write_table(edges.where("edge_kind != 'HAS_PARAM'"), CPG_EDGES, state)
+    tampered = replace_rows(edges.where("edge_kind != 'HAS_PARAM'"), CPG_EDGES, state)
     now = datetime.now(UTC)
     publish(
         state,
@@ -245,8 +245,8 @@ def test_spark_reads_the_tables_of_a_build(repo, spark):
 def test_only_the_questions_that_looked_at_a_change_are_asked_again(repo, monkeypatch):
     graph = ca.open(repo)
     seen = []
-    real = answering.answer_here
-    monkeypatch.setattr(answering, "answer_here", lambda *given: seen.append(given[-1]) or real(*given))
+    real = analysis.answer
+    monkeypatch.setattr(analysis, "answer", lambda *given: seen.append(given[-1]) or real(*given))
     (repo / "shop/prices.py").write_text(SHOP["shop/prices.py"] + "\n\ndef price_with_tax(item): pass\n")
     assert [each.path for each in preview(ca.BuildRequest(repo)).files] == ["shop/prices.py"]
     (asked,) = seen

@@ -9,7 +9,7 @@ from codeanatomy.pipeline import inputs as build_inputs
 from codeanatomy.pipeline.plan import fingerprints, plan_build
 from codeanatomy.pipeline.request import Mode
 from codeanatomy.pipeline.verify import verify
-from codeanatomy.rules.compiler import compile_rules, needed_rules
+from codeanatomy.rules.compiler import compile_rules
 from codeanatomy.rules.definition import load_rules
 from codeanatomy.store.builds import latest_build
 from tests.repositories import write_repository
@@ -39,7 +39,7 @@ def planned(built_once):
 
     def plan(rules=given.rules, settings=given.settings, changed=None):
         current = {**fingerprints(rules, settings, given.roots, given.repo_id, None), **(changed or {})}
-        return plan_build(last, given.snapshot, current, needed_rules(rules, documents=False), full=False)
+        return plan_build(last, replace(given, rules=rules, fingerprints=current, provider=None), full=False)
 
     return plan
 

@@ -18,7 +18,7 @@ from codeanatomy.pipeline.verify import TableComparison
 from codeanatomy.rules import recorded
 from codeanatomy.rules.definition import load_rules
 from codeanatomy.store.builds import latest_build, list_builds, publish, rollback_build
-from codeanatomy.store.tables import data_files, read_table, write_table
+from codeanatomy.store.tables import data_files, read_table, replace_rows
 from tests.store.samples import overwrite
 
 
@@ -84,7 +84,7 @@ def test_rows_that_do_not_follow_from_the_inputs_are_shown(copied, spark, monkey
     state = ca.open(copied).state
     first, _, last = list_builds(state)
     edges = read_table(spark, state, CPG_EDGES, last.tables["cpg_edges"].version)
-    wrong = write_table(edges.where("edge_kind != 'HAS_PARAM'"), CPG_EDGES, state).pin
+    wrong = replace_rows(edges.where("edge_kind != 'HAS_PARAM'"), CPG_EDGES, state).pin
     tampered = rollback_build(first, last, datetime.now(UTC))
     tampered = dataclasses.replace(tampered, tables={**tampered.tables, "cpg_edges": wrong})
     publish(state, tampered)

@@ -5,9 +5,9 @@ import os
 import pytest
 
 from codeanatomy.errors import InputError
+from codeanatomy.impact.propagation import SourceWords
 from codeanatomy.index.choice import choose_provider
 from codeanatomy.index.scip import open_index
-from codeanatomy.pipeline.passing import Texts
 from codeanatomy.repo.reading import read_named, read_optional
 
 
@@ -47,4 +47,4 @@ def test_an_index_that_is_no_regular_file_is_refused(no_file):
 
 
 def test_a_file_that_was_swapped_for_something_else_counts_as_unread(no_file):
-    assert Texts(no_file.parent).has_one_of(no_file.name, {"anything"})
+    assert SourceWords(no_file.parent).has_one_of(no_file.name, frozenset({"anything"}))

@@ -14,7 +14,7 @@ from codeanatomy.errors import CodeAnatomyError
 from codeanatomy.store import (
     State,
     StateLocation,
-    append_collected,
+    append_rows,
     collect_garbage,
     data_files,
     find_build,
@@ -30,11 +30,12 @@ from codeanatomy.store import (
 from codeanatomy.store.builds import check_whole
 from codeanatomy.store.bundles import read_bundle_rows, read_bundle_text, write_bundle
 from codeanatomy.store.cursors import list_cursors, move_cursor, read_cursor
+from codeanatomy.store.datafiles import CollectedRows
 from codeanatomy.store.digests import digest_of_names
 from codeanatomy.store.shared import shared_rows
-from codeanatomy.store.tables import TablePin, replace_collected, verified_files, write_collected
+from codeanatomy.store.tables import Replaced, TablePin, replace_rows, verified_files
 
-from .samples import CONTENTS, IDENTITY, OWNED, build_of, contents, owned, state_at
+from .samples import CONTENTS, OWNED, build_of, contents, owned, state_at
 
 BUILDS = 12
 """So many that there is a checkpoint."""
@@ -52,9 +53,9 @@ def rich_state(path: Path) -> State:
     for number in range(1, BUILDS + 1):
         owners = [f"owner{each}" for each in range(number)]
         rows = pa.Table.from_pylist(owned(*owners), schema=OWNED.schema())
-        pins["owned"] = write_collected(rows, OWNED, state, owners=digests_of(*owners)).pin
+        pins["owned"] = replace_rows(CollectedRows(rows, digests_of(*owners)), OWNED, state).pin
         more = pa.Table.from_pylist(contents(f"content{number}"), schema=CONTENTS.schema())
-        pins["contents"] = append_collected(more, CONTENTS, state, base=pins.get("contents"), identity=IDENTITY).pin
+        pins["contents"] = append_rows(more, CONTENTS, state, base=pins.get("contents")).pin
         last = build_of(number, last, dict(pins))
         write_bundle(state, last.build_id, {"manifest.json": "{}"}, {"owned": rows})
         publish(state, last)
@@ -97,18 +98,12 @@ def uses(location: StateLocation) -> Mapping[str, Callable[[], object]]:
             state, build = latest()
             pins = dict(build.tables)
             rows = pa.Table.from_pylist(owned("owner0", "new"), schema=OWNED.schema())
-            pins["owned"] = replace_collected(
-                rows,
-                OWNED,
-                state,
-                owners=["owner0", "new"],
-                base=pins["owned"],
-                before=digests_of("owner0"),
-                after=digests_of("owner0", "new"),
-            ).pin
-            base = pin_latest(state, CONTENTS, known=pins["contents"], identity=IDENTITY)
+            new = CollectedRows(rows, digests_of("owner0", "new"))
+            replaced = Replaced(["owner0", "new"], digests_of("owner0"))
+            pins["owned"] = replace_rows(new, OWNED, state, pins["owned"], replaced).pin
+            base = pin_latest(state, CONTENTS, pins["contents"])
             more = pa.Table.from_pylist(contents("another"), schema=CONTENTS.schema())
-            pins["contents"] = append_collected(more, CONTENTS, state, base=base, identity=IDENTITY).pin
+            pins["contents"] = append_rows(more, CONTENTS, state, base=base).pin
             now = datetime.now(UTC)
             made = replace(build_of(1, build, pins), build_id=f"{now:%Y%m%dT%H%M%S}-abcdef", created_at=now)
             write_bundle(state, made.build_id, {"manifest.json": "{}"}, {"owned": rows})

@@ -39,12 +39,11 @@ CONTENTS = Dataset(
     "contents",
     "An append-only table.",
     (text("content_id", "key", required=True), long("size", "a number")),
+    identity=("content_id",),
 )
 
 
 OWNED = Dataset("owned", "A narrow table.", (text("file_id", "key", required=True), long("size", "a number")))
-
-IDENTITY = ("content_id",)
 
 
 def thing(number: int, **changes: Any) -> dict[str, Any]:

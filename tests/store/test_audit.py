@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from codeanatomy.store import data_files, write_table
+from codeanatomy.store import data_files, replace_rows
 from codeanatomy.store.audit import digests_on_disk
 
 from .samples import OWNED, THINGS, frame_of, overwrite, owned, state_at, things
@@ -15,9 +15,9 @@ from .samples import OWNED, THINGS, frame_of, overwrite, owned, state_at, things
 
 def test_digests_are_those_of_the_rows(spark: SparkSession, tmp_path: Path) -> None:
     state = state_at(tmp_path)
-    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
-    other = write_table(frame_of(spark, OWNED, owned("a", "b", "c")), OWNED, state).pin
-    empty = write_table(frame_of(spark, OWNED, []), OWNED, state).pin
+    pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
+    other = replace_rows(frame_of(spark, OWNED, owned("a", "b", "c")), OWNED, state).pin
+    empty = replace_rows(frame_of(spark, OWNED, []), OWNED, state).pin
 
     found = digests_on_disk(spark, state, {THINGS: pin.version, OWNED: other.version})
     assert found == {"things": pin.buckets, "owned": other.buckets}

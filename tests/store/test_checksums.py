@@ -13,21 +13,21 @@ from pyspark.sql import SparkSession
 from codeanatomy.errors import StateError
 from codeanatomy.store import (
     State,
-    append_collected,
+    WorkerRows,
     append_rows,
     data_files,
     latest_build,
     publish,
     read_arrow,
     read_table,
-    write_table,
+    replace_rows,
 )
 from codeanatomy.store.bundles import read_bundle_rows, write_bundle
 from codeanatomy.store.checksums import find_altered, find_unreadable
 from codeanatomy.store.failures import writing
 from codeanatomy.store.tables import verified_files
 
-from .samples import CONTENTS, IDENTITY, OWNED, THINGS, build_of, contents, frame_of, owned, state_at, things
+from .samples import CONTENTS, OWNED, THINGS, build_of, contents, frame_of, owned, state_at, things
 
 
 @pytest.fixture
@@ -50,12 +50,10 @@ def rows_of(dataset, rows) -> pa.Table:
 
 def test_every_file_has_its_checksum(spark: SparkSession, state: State) -> None:
     """Those of Spark, of its workers, of this process, and of the table of builds."""
-    pins = {"things": write_table(frame_of(spark, THINGS, things()), THINGS, state).pin}
+    pins = {"things": replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin}
     more = frame_of(spark, CONTENTS, contents("a", "b"))
-    base = append_rows(more, CONTENTS, state, base=None, identity=IDENTITY).pin
-    pins["contents"] = append_collected(
-        rows_of(CONTENTS, contents("c")), CONTENTS, state, base=base, identity=IDENTITY
-    ).pin
+    base = append_rows(WorkerRows(more), CONTENTS, state).pin
+    pins["contents"] = append_rows(rows_of(CONTENTS, contents("c")), CONTENTS, state, base=base).pin
     publish(state, build_of(1, None, pins))
     files = sorted((state.location.local_path / "tables").rglob("*.parquet"))
     assert {file.parts[-2] if "=" not in file.parts[-2] else file.parts[-3] for file in files} == {
@@ -71,7 +69,7 @@ def test_every_file_has_its_checksum(spark: SparkSession, state: State) -> None:
 
 
 def test_every_reader_notices(spark: SparkSession, state: State) -> None:
-    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
     damage(Path(data_files(state, "things", pin.version)[0]))
     with pytest.raises(StateError, match="not as it was written"):
         verified_files(state, "things", pin.version)
@@ -84,10 +82,10 @@ def test_every_reader_notices(spark: SparkSession, state: State) -> None:
 
 def test_a_damaged_file_is_not_kept_for_having_the_right_rows(spark: SparkSession, state: State) -> None:
     frame = frame_of(spark, THINGS, things())
-    pin = write_table(frame, THINGS, state).pin
-    assert not write_table(frame, THINGS, state, previous=pin).written
+    pin = replace_rows(frame, THINGS, state).pin
+    assert not replace_rows(frame, THINGS, state, base=pin).written
     damage(Path(data_files(state, "things", pin.version)[0]))
-    again = write_table(frame, THINGS, state, previous=pin)
+    again = replace_rows(frame, THINGS, state, base=pin)
     assert again.written
     assert read_arrow(state, THINGS, again.pin.version).num_rows == pin.rows
 
@@ -105,12 +103,12 @@ def test_builds_and_bundles_are_verified(state: State) -> None:
 
 def test_small_files_made_one_have_checksums_and_what_stays_is_not_copied(state: State) -> None:
     many = rows_of(CONTENTS, contents(*(sha256(bytes([n >> 8, n & 255])).hexdigest() for n in range(40_000))))
-    pin = append_collected(many, CONTENTS, state, base=None, identity=IDENTITY).pin
+    pin = append_rows(many, CONTENTS, state, base=None).pin
     large = Path(data_files(state, "contents", pin.version)[0])
     assert large.stat().st_size > 1 << 20
     for number in range(33):
         rows = rows_of(CONTENTS, contents(f"new{number}"))
-        pin = append_collected(rows, CONTENTS, state, base=pin, identity=IDENTITY).pin
+        pin = append_rows(rows, CONTENTS, state, base=pin).pin
     files = verified_files(state, "contents", pin.version)
     assert len(files) == 2
     assert any(Path(file).samefile(large) for file in files)

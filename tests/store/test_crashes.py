@@ -18,7 +18,7 @@ from codeanatomy.store import (
     open_state,
     publish,
     read_table,
-    write_table,
+    replace_rows,
 )
 from codeanatomy.store.faults import BOUNDARIES, boundary
 
@@ -38,7 +38,7 @@ with hold_lease(state.location) as lease:
     if sys.argv[2].startswith("table."):
         spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
         frame = frame_of(spark, OWNED, owned("x", "y", "z"))
-        tables = {"owned": write_table(frame, OWNED, state).pin}
+        tables = {"owned": replace_rows(frame, OWNED, state).pin}
     build = build_of(2, parent, tables)
     write_bundle(state, build.build_id, {"manifest.json": "{}"}, {})
     publish(state, build)
@@ -52,7 +52,7 @@ with hold_lease(state.location) as lease:
 )
 def test_killed_at(spark: SparkSession, tmp_path: Path, name: str) -> None:
     state: State = state_at(tmp_path)
-    pin = write_table(frame_of(spark, OWNED, owned("a", "b")), OWNED, state).pin
+    pin = replace_rows(frame_of(spark, OWNED, owned("a", "b")), OWNED, state).pin
     first = build_of(1, None, {"owned": pin})
     publish(state, first)
 
@@ -74,7 +74,7 @@ def test_killed_at(spark: SparkSession, tmp_path: Path, name: str) -> None:
     with hold_lease(state.location) as lease:
         latest = list_builds(state)[-1]
         rows = frame_of(spark, OWNED, owned("a", "b", "c"))
-        again = write_table(rows, OWNED, state, previous=latest.tables["owned"]).pin
+        again = replace_rows(rows, OWNED, state, base=latest.tables["owned"]).pin
         publish(state, build_of(3, latest, {"owned": again}))
         collect_garbage(state, lease, keep=1)
     assert read_table(spark, state, OWNED, again.version).count() == 3

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from codeanatomy.store import (
     State,
     StateLocation,
+    WorkerRows,
     append_rows,
     collect_garbage,
     create_state,
@@ -22,12 +23,12 @@ from codeanatomy.store import (
     pin_latest,
     publish,
     read_table,
-    write_table,
+    replace_rows,
 )
 from codeanatomy.store.bundles import read_bundle_text, write_bundle
 from codeanatomy.store.loans import lend_table
 
-from .samples import CONTENTS, IDENTITY, THINGS, build_of, contents, frame_of, rows_of, things
+from .samples import CONTENTS, THINGS, build_of, contents, frame_of, rows_of, things
 
 
 @pytest.fixture
@@ -40,23 +41,21 @@ def state(tmp_path: Path) -> State:
 
 
 def test_build_and_read(spark: SparkSession, state: State) -> None:
-    things_pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
-    first = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None, identity=IDENTITY).pin
-    contents_pin = append_rows(
-        frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=first, identity=IDENTITY
-    ).pin
+    things_pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
+    first = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a"))), CONTENTS, state, base=None).pin
+    contents_pin = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("b"))), CONTENTS, state, base=first).pin
     publish(state, build_of(1, None, {"things": things_pin, "contents": contents_pin}))
 
     build = latest_build(state)
     assert build is not None
     assert rows_of(read_table(spark, state, THINGS, build.tables["things"].version)) == sorted(things(), key=repr)
-    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == build.tables["contents"]
+    assert pin_latest(state, CONTENTS, None) == build.tables["contents"]
     assert open_arrow(state, THINGS, build.tables["things"].version, keys=["file3"]).count_rows() >= 4
 
 
 def test_a_table_is_lent_to_a_local_state(spark: SparkSession, state: State, tmp_path: Path) -> None:
-    first = write_table(frame_of(spark, THINGS, things(range(5))), THINGS, state).pin
-    write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    first = replace_rows(frame_of(spark, THINGS, things(range(5))), THINGS, state).pin
+    replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
     borrower = create_state(StateLocation.at(tmp_path / "beside"), 4)
     lend_table(state, "things", first.version, borrower)
     assert rows_of(read_table(spark, borrower, THINGS, first.version)) == sorted(things(range(5)), key=repr)
@@ -79,9 +78,9 @@ def test_bundles_of_builds_under_way_are_not_garbage(state: State, tmp_path: Pat
 
 
 def test_files_of_a_build_under_way_are_not_garbage(spark: SparkSession, state: State, tmp_path: Path) -> None:
-    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
     publish(state, build_of(1, None, {"things": pin}))
-    assert not write_table(frame_of(spark, THINGS, things()), THINGS, state, previous=pin).written
+    assert not replace_rows(frame_of(spark, THINGS, things()), THINGS, state, base=pin).written
 
     with hold_lease(state.location) as lease:
         assert collect_garbage(state, lease).files == 0

@@ -21,8 +21,8 @@ from codeanatomy.store import (
     open_state,
     publish,
     read_table,
+    replace_rows,
     rollback_build,
-    write_table,
 )
 from codeanatomy.store.bundles import read_bundle_text, write_bundle
 from codeanatomy.store.cursors import move_cursor
@@ -39,7 +39,7 @@ def four_builds(spark: SparkSession, state: State) -> list[BuildRecord]:
     """Builds of 10, 20, 30 and 40 rows."""
     builds: list[BuildRecord] = []
     for number in range(1, 5):
-        pin = write_table(frame_of(spark, THINGS, things(range(number * 10))), THINGS, state).pin
+        pin = replace_rows(frame_of(spark, THINGS, things(range(number * 10))), THINGS, state).pin
         builds.append(build_of(number, builds[-1] if builds else None, {"things": pin}))
         publish(state, builds[-1])
     return builds

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -11,18 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from codeanatomy.catalogue.columns import Dataset, text
 from codeanatomy.errors import MachineError, StateError
 from codeanatomy.store import (
     NO_ROWS,
+    Replaced,
     State,
     StateLocation,
-    append_collected,
+    WorkerRows,
+    WrittenTable,
     append_rows,
     bucket_of,
     collect_garbage,
+    collect_rows,
     create_state,
     data_files,
     hold_lease,
@@ -31,13 +36,11 @@ from codeanatomy.store import (
     read_table,
     replace_rows,
     tables,
-    write_table,
 )
 from codeanatomy.store.layout import bucket_column
 
 from .samples import (
     CONTENTS,
-    IDENTITY,
     OWNED,
     THINGS,
     contents,
@@ -60,7 +63,7 @@ def files_on_disk(state: State, name: str) -> list[Path]:
 
 
 def test_rows_come_back_as_they_went_in(spark: SparkSession, state: State) -> None:
-    written = write_table(frame_of(spark, THINGS, things()), THINGS, state, sort_by=("name",))
+    written = replace_rows(frame_of(spark, THINGS, things()), replace(THINGS, sort_by=("name",)), state)
 
     assert written.written
     assert (written.pin.version, written.pin.rows, written.files) == (0, 40, len(written.pin.buckets))
@@ -70,29 +73,29 @@ def test_rows_come_back_as_they_went_in(spark: SparkSession, state: State) -> No
 
 
 def test_a_build_reads_its_own_version_after_later_writes(spark: SparkSession, state: State) -> None:
-    first = write_table(frame_of(spark, THINGS, things(range(10))), THINGS, state)
-    second = write_table(frame_of(spark, THINGS, things(range(20))), THINGS, state)
+    first = replace_rows(frame_of(spark, THINGS, things(range(10))), THINGS, state)
+    second = replace_rows(frame_of(spark, THINGS, things(range(20))), THINGS, state)
 
     assert rows_of(read_table(spark, state, THINGS, first.pin.version)) == sorted(things(range(10)), key=repr)
     assert rows_of(read_table(spark, state, THINGS, second.pin.version)) == sorted(things(range(20)), key=repr)
 
 
 def test_same_rows_are_not_written_again(spark: SparkSession, state: State) -> None:
-    first = write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    first = replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
     before = files_on_disk(state, "things")
     shuffled = frame_of(spark, THINGS, things()[::-1]).repartition(5)
 
-    again = write_table(shuffled, THINGS, state, previous=first.pin)
+    again = replace_rows(shuffled, THINGS, state, base=first.pin)
 
     assert (again.written, again.pin) == (False, first.pin)
     assert files_on_disk(state, "things") == before
 
 
 def test_one_changed_cell_is_written(spark: SparkSession, state: State) -> None:
-    first = write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    first = replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
     changed = [*things()[:-1], thing(39, name="other")]
 
-    second = write_table(frame_of(spark, THINGS, changed), THINGS, state, previous=first.pin)
+    second = replace_rows(frame_of(spark, THINGS, changed), THINGS, state, base=first.pin)
 
     assert second.written
     touched = bucket_of("file9", state.buckets)
@@ -100,7 +103,7 @@ def test_one_changed_cell_is_written(spark: SparkSession, state: State) -> None:
 
 
 def test_a_table_without_rows_exists_and_has_its_columns(spark: SparkSession, state: State) -> None:
-    written = write_table(frame_of(spark, THINGS, []), THINGS, state)
+    written = replace_rows(frame_of(spark, THINGS, []), THINGS, state)
 
     assert (written.pin.rows, written.pin.digest, written.files) == (0, NO_ROWS, 0)
     assert read_table(spark, state, THINGS, written.pin.version).columns == list(THINGS.names())
@@ -108,14 +111,14 @@ def test_a_table_without_rows_exists_and_has_its_columns(spark: SparkSession, st
 
 
 def test_rows_can_all_go(spark: SparkSession, state: State) -> None:
-    write_table(frame_of(spark, THINGS, things()), THINGS, state)
-    emptied = write_table(frame_of(spark, THINGS, []), THINGS, state)
+    replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
+    emptied = replace_rows(frame_of(spark, THINGS, []), THINGS, state)
 
     assert read_table(spark, state, THINGS, emptied.pin.version).count() == 0
 
 
 def test_reading_by_key_gives_those_rows_from_their_buckets_only(spark: SparkSession, state: State) -> None:
-    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
 
     found = read_table(spark, state, THINGS, pin.version, keys=["file3", "absent"])
 
@@ -134,19 +137,19 @@ def test_spark_and_python_agree_on_the_bucket(spark: SparkSession) -> None:
 
 def test_columns_that_are_not_the_datasets_are_refused(spark: SparkSession, state: State) -> None:
     with pytest.raises(ValueError, match="columns"):
-        write_table(frame_of(spark, THINGS, things()).drop("name"), THINGS, state)
+        replace_rows(frame_of(spark, THINGS, things()).drop("name"), THINGS, state)
 
 
 def test_null_in_a_required_column_is_refused(spark: SparkSession, state: State) -> None:
     rows = spark.createDataFrame([(None, 1), ("c", 2)], "file_id string, size bigint")
     with pytest.raises(ValueError, match="required"):
-        write_table(rows, OWNED, state)
+        replace_rows(rows, OWNED, state)
 
 
 def test_appends_add_up(spark: SparkSession, state: State) -> None:
-    first = append_rows(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, base=None, identity=IDENTITY)
-    second = append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=first.pin, identity=IDENTITY)
-    nothing = append_rows(frame_of(spark, CONTENTS, []), CONTENTS, state, base=second.pin, identity=IDENTITY)
+    first = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a", "b"))), CONTENTS, state, base=None)
+    second = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("c"))), CONTENTS, state, base=first.pin)
+    nothing = append_rows(WorkerRows(frame_of(spark, CONTENTS, [])), CONTENTS, state, base=second.pin)
 
     assert read_table(spark, state, CONTENTS, first.pin.version).count() == 2
     assert read_table(spark, state, CONTENTS, second.pin.version).count() == 3
@@ -154,34 +157,32 @@ def test_appends_add_up(spark: SparkSession, state: State) -> None:
 
 
 def test_an_append_on_an_old_version_is_refused(spark: SparkSession, state: State) -> None:
-    first = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None, identity=IDENTITY)
-    append_rows(frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=first.pin, identity=IDENTITY)
+    first = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a"))), CONTENTS, state, base=None)
+    append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("b"))), CONTENTS, state, base=first.pin)
 
     with pytest.raises(StateError, match="run again"):
-        append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=first.pin, identity=IDENTITY)
+        append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("c"))), CONTENTS, state, base=first.pin)
     with pytest.raises(StateError, match="run again"):
-        append_rows(frame_of(spark, CONTENTS, contents("c")), CONTENTS, state, base=None, identity=IDENTITY)
+        append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("c"))), CONTENTS, state, base=None)
 
 
 def test_rows_of_an_unpublished_append_are_found_again(spark: SparkSession, state: State) -> None:
-    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) is None
-    published = append_rows(frame_of(spark, CONTENTS, contents("a")), CONTENTS, state, base=None, identity=IDENTITY).pin
-    assert pin_latest(state, CONTENTS, known=published, identity=IDENTITY) == published
-    unpublished = append_rows(
-        frame_of(spark, CONTENTS, contents("b")), CONTENTS, state, base=published, identity=IDENTITY
-    ).pin
+    assert pin_latest(state, CONTENTS, None) is None
+    published = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a"))), CONTENTS, state, base=None).pin
+    assert pin_latest(state, CONTENTS, published) == published
+    unpublished = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("b"))), CONTENTS, state, base=published).pin
 
-    assert pin_latest(state, CONTENTS, known=published, identity=IDENTITY) == unpublished
-    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == unpublished
+    assert pin_latest(state, CONTENTS, published) == unpublished
+    assert pin_latest(state, CONTENTS, None) == unpublished
 
 
 def test_columns_may_change_between_builds(spark: SparkSession, state: State) -> None:
-    pin = append_rows(frame_of(spark, CONTENTS, contents("a", "bb")), CONTENTS, state, base=None, identity=IDENTITY).pin
+    pin = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a", "bb"))), CONTENTS, state, base=None).pin
     changed = Dataset("contents", "Other columns.", (CONTENTS.column("content_id"), text("name", "a text")))
     rows = [{"content_id": "a", "name": "n"}]
 
-    assert pin_latest(state, changed, known=pin, identity=IDENTITY) is None
-    later = append_rows(frame_of(spark, changed, rows), changed, state, base=None, identity=IDENTITY).pin
+    assert pin_latest(state, changed, known=pin) is None
+    later = append_rows(WorkerRows(frame_of(spark, changed, rows)), changed, state, base=None).pin
 
     assert rows_of(read_table(spark, state, changed, later.version)) == rows
     assert rows_of(read_table(spark, state, CONTENTS, pin.version)) == contents("a", "bb")
@@ -190,11 +191,11 @@ def test_columns_may_change_between_builds(spark: SparkSession, state: State) ->
 
 def test_any_path_will_do(spark: SparkSession, tmp_path: Path) -> None:
     state = create_state(StateLocation.at(tmp_path / "a b [c] {d,e} 100% *é?"), 4)
-    pin = append_rows(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, base=None, identity=IDENTITY).pin
+    pin = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a", "b"))), CONTENTS, state, base=None).pin
 
     assert read_table(spark, state, CONTENTS, pin.version).count() == 2
     assert open_arrow(state, CONTENTS, pin.version).count_rows() == 2
-    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == pin
+    assert pin_latest(state, CONTENTS, None) == pin
     with hold_lease(state.location) as lease:
         assert collect_garbage(state, lease).files == 0
 
@@ -204,74 +205,74 @@ def test_small_files_are_made_one(spark: SparkSession, state: State, monkeypatch
     pin, pins = None, []
     for name in "abcdef":
         rows = pa.Table.from_pylist(contents(name), schema=CONTENTS.schema())
-        pin = append_collected(rows, CONTENTS, state, base=pin, identity=IDENTITY).pin
+        pin = append_rows(rows, CONTENTS, state, base=pin).pin
         pins.append(pin)
 
     assert len(data_files(state, "contents", pins[-1].version)) < 4
-    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == pins[-1]
+    assert pin_latest(state, CONTENTS, None) == pins[-1]
     for count, each in enumerate(pins, start=1):  # every version stays readable
         assert rows_of(read_table(spark, state, CONTENTS, each.version)) == contents(*"abcdef"[:count])
 
 
+Way = Callable[[DataFrame, WrittenTable, list[str]], WrittenTable]
+
+
 @pytest.fixture(params=["collected", "by Spark"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "COLLECTED_OWNERS", 64 if request.param == "collected" else 0)
+def way(request: pytest.FixtureRequest, state: State) -> Way:
+    """Replaces the rows of some owners of `THINGS`."""
+
+    def replaced(frame: DataFrame, base: WrittenTable, owners: list[str]) -> WrittenTable:
+        rows = collect_rows(frame, THINGS, owners) if request.param == "collected" else frame
+        return replace_rows(rows, THINGS, state, base.pin, Replaced(owners, base.owners))
+
+    return replaced
 
 
-@pytest.mark.usefixtures("way")
-def test_rows_are_replaced_by_the_list_of_their_owners(spark: SparkSession, state: State) -> None:
-    base = write_table(frame_of(spark, THINGS, things()), THINGS, state)
+def test_rows_are_replaced_by_the_list_of_their_owners(spark: SparkSession, state: State, way: Way) -> None:
+    base = replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
     new = [thing(103), thing(104)]  # of file3 and file4; file5 is rebuilt too, and has no rows any more
     rebuilt = ["file3", "file4", "file5"]
-    outcome = replace_rows(
-        frame_of(spark, THINGS, new), THINGS, state, owners=rebuilt, base=base.pin, before=base.owners
-    )
+    outcome = way(frame_of(spark, THINGS, new), base, rebuilt)
 
     expected = [row for row in things() if row["file_id"] not in rebuilt] + new
     assert rows_of(read_table(spark, state, THINGS, outcome.pin.version)) == sorted(expected, key=repr)
     assert rows_of(read_table(spark, state, THINGS, base.pin.version)) == sorted(things(), key=repr)
-    whole = write_table(frame_of(spark, THINGS, expected), THINGS, state, previous=outcome.pin)
+    whole = replace_rows(frame_of(spark, THINGS, expected), THINGS, state, base=outcome.pin)
     assert not whole.written
     assert {owner: whole.owners.get(owner, NO_ROWS) for owner in rebuilt} == outcome.owners
     assert whole.owners.keys() == base.owners.keys() - {"file5"}
 
 
-@pytest.mark.usefixtures("way")
-def test_a_replacement_that_changes_nothing_is_not_written(spark: SparkSession, state: State) -> None:
-    base = write_table(frame_of(spark, THINGS, things()), THINGS, state)
+def test_a_replacement_that_changes_nothing_is_not_written(spark: SparkSession, state: State, way: Way) -> None:
+    base = replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
     same = [row for row in things() if row["file_id"] == "file3"]
     before = files_on_disk(state, "things")
-    outcome = replace_rows(
-        frame_of(spark, THINGS, same), THINGS, state, owners=["file3"], base=base.pin, before=base.owners
-    )
+    outcome = way(frame_of(spark, THINGS, same), base, ["file3"])
 
     assert (outcome.written, outcome.pin) == (False, base.pin)
     assert files_on_disk(state, "things") == before
 
 
-@pytest.mark.usefixtures("way")
-def test_a_replacement_starts_from_the_pinned_version(spark: SparkSession, state: State) -> None:
-    base = write_table(frame_of(spark, THINGS, things()), THINGS, state)
-    write_table(frame_of(spark, THINGS, things(range(3))), THINGS, state)  # by a run that died before publishing
-    outcome = replace_rows(
-        frame_of(spark, THINGS, []), THINGS, state, owners=["file0"], base=base.pin, before=base.owners
-    )
+def test_a_replacement_starts_from_the_pinned_version(spark: SparkSession, state: State, way: Way) -> None:
+    base = replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
+    replace_rows(frame_of(spark, THINGS, things(range(3))), THINGS, state)  # by a run that died before publishing
+    outcome = way(frame_of(spark, THINGS, []), base, ["file0"])
 
     expected = [row for row in things() if row["file_id"] != "file0"]
     assert rows_of(read_table(spark, state, THINGS, outcome.pin.version)) == sorted(expected, key=repr)
 
 
 def test_rows_that_are_here_are_appended_like_others(spark: SparkSession, state: State) -> None:
-    first = append_rows(frame_of(spark, CONTENTS, contents("a", "b")), CONTENTS, state, base=None, identity=IDENTITY)
+    first = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a", "b"))), CONTENTS, state, base=None)
     rows = pa.Table.from_pylist(contents("c"), schema=CONTENTS.schema())
-    second = append_collected(rows, CONTENTS, state, base=first.pin, identity=IDENTITY)
+    second = append_rows(rows, CONTENTS, state, base=first.pin)
 
     assert rows_of(read_table(spark, state, CONTENTS, second.pin.version)) == contents("a", "b", "c")
-    assert pin_latest(state, CONTENTS, known=None, identity=IDENTITY) == second.pin
+    assert pin_latest(state, CONTENTS, None) == second.pin
 
 
 def test_a_filter_on_any_column_finds_its_rows(spark: SparkSession, state: State) -> None:
-    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
     rows = open_arrow(state, THINGS, pin.version)
 
     assert rows.to_table(filter=pc.field("name") == "name7")["size"].to_pylist() == [7]
@@ -280,7 +281,7 @@ def test_a_filter_on_any_column_finds_its_rows(spark: SparkSession, state: State
 
 
 def test_other_readers_see_a_delta_table(spark: SparkSession, state: State) -> None:
-    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
     table = DeltaTable(state.location.table_uri("things"))
 
     plain = table.to_pyarrow_table()
@@ -298,7 +299,7 @@ def test_other_readers_see_a_delta_table(spark: SparkSession, state: State) -> N
 
 
 def test_arrow_rows_are_sparks_rows(spark: SparkSession, state: State) -> None:
-    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
     table = open_arrow(state, THINGS, pin.version).to_table()
     assert table.schema == THINGS.schema()
     rows = [{**row, "props": dict(row["props"]) if row["props"] is not None else None} for row in table.to_pylist()]
@@ -306,29 +307,29 @@ def test_arrow_rows_are_sparks_rows(spark: SparkSession, state: State) -> None:
 
 
 def test_only_data_files_are_left_behind(spark: SparkSession, state: State) -> None:
-    write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
     names = {path.suffix for path in files_on_disk(state, "things") if "_delta_log" not in path.parts}
     assert names == {".parquet"}
 
 
 def test_a_missing_version_is_damage(state: State, spark: SparkSession) -> None:
-    write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
     with pytest.raises(StateError, match="damaged"):
         data_files(state, "things", 7)
 
 
 def test_a_lost_file_is_damage(state: State, spark: SparkSession) -> None:
-    pin = write_table(frame_of(spark, THINGS, things()), THINGS, state).pin
+    pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
     Path(data_files(state, "things", pin.version)[0]).unlink()
     with pytest.raises(StateError, match="table things lost bucket="):
         read_table(spark, state, THINGS, pin.version)
 
 
 def test_a_damaged_log_is_told_to_a_writer(state: State, spark: SparkSession) -> None:
-    write_table(frame_of(spark, THINGS, things()), THINGS, state)
+    replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
     (Path(state.location.table_uri("things")) / "_delta_log" / f"{0:020}.json").write_text("garbage{")
     with pytest.raises(StateError, match="damaged"):
-        write_table(frame_of(spark, THINGS, things()), THINGS, state)
+        replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
 
 
 def test_reading_needs_no_spark() -> None:
@@ -346,7 +347,7 @@ def test_a_full_disk_is_told_in_one_line(spark: SparkSession, tmp_path: Path) ->
         state = create_state(StateLocation.at(disk / "state"), 4)
         big = spark.range(200_000).selectExpr("sha2(cast(id as string), 256) AS file_id", "id AS size")
         with pytest.raises(MachineError, match="no space left on") as told:
-            write_table(big, OWNED, state)
+            replace_rows(big, OWNED, state)
         assert "\n" not in str(told.value)
     finally:
         subprocess.run(["umount", disk], check=True)

@@ -35,6 +35,10 @@ class Dataset:
     name: str
     doc: str
     columns: tuple[Column, ...]
+    identity: tuple[str, ...] = ()
+    """Columns that determine the rest of a row: a digest of the rows reads only these. All columns if empty."""
+    sort_by: tuple[str, ...] = ()
+    """Order of an owner's rows in a data file: similar neighbours compress well."""
 
     def schema(self) -> pa.Schema:
         """The Arrow schema of a row."""

@@ -26,6 +26,7 @@ FACTS = Dataset(
         Column("line_starts", pa.list_(pa.int32()), "offset of the first byte of each line"),
         *(Column(d.name, pa.list_(pa.struct(list(d.schema()))), d.doc) for d in FACT_DATASETS),
     ),
+    identity=("content_id", "extractor"),
 )
 
 SCAN_FILES = Dataset(
@@ -90,6 +91,7 @@ DOCUMENTS = Dataset(
     "documents",
     "Semantic documents: one row per file, one array column per document dataset.",
     (_OWNER, text("path", "path of the owner", required=True), *DOCUMENT_COLUMNS, *DOCUMENT_ARRAYS),
+    identity=("file_id", "path", *(column.name for column in DOCUMENT_COLUMNS)),
 )
 
 SCIP_DOCUMENTS = Dataset(
@@ -462,6 +464,7 @@ CPG_NODES = Dataset(
         flag("is_async", "declared with `async`", required=False),
         text("flags", "what a binding is besides local, if anything: cell, parameter, imported, annotated, referenced"),
     ),
+    sort_by=("node_kind", "bstart"),
 )
 
 CPG_EDGES = Dataset(
@@ -484,6 +487,7 @@ CPG_EDGES = Dataset(
         long("site_count", "sites that make it, for an edge that stands for several"),
         text("rule_name", "rule that made the row", required=True),
     ),
+    sort_by=("edge_kind", "bstart"),
 )
 
 FACT_OWNER: tuple[Column, ...] = (_OWNER, text("path", "path of the owner", required=True))

@@ -80,13 +80,13 @@ def answers_by_question(rows: pa.Table) -> dict[str, dict[int, list[dict[str, An
 
 def changed_answers(
     path: str,
-    before: Answers,
-    after: Answers,
+    answers: tuple[Answers, Answers],
     roles: Mapping[int, Collection[str]],
     names: Names,
     modules: ModuleChanges,
 ) -> list[ChangedAnswer]:
-    """The questions of a file whose answers differ, in the order of their reasons."""
+    """The questions of a file whose answers (before and after) differ, in the order of their reasons."""
+    before, after = answers
     found = []
     for ask_no in sorted(before.keys() | after.keys()):
         old, new = before.get(ask_no, ()), after.get(ask_no, ())

@@ -1,56 +1,41 @@
 """What changed between two snapshots: files, and the modules that others may have looked at.
 
-Glossary
-    trail      the modules an answer looked at; `?m` where only whether `m` exists mattered.
-    reachable  a module is, from a changed file, if an answer that looked at it may have become another.
+Terms
+    trail   the modules an answer looked at; `?m` where only whether `m` exists mattered.
+    entry   one element of a trail.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from codeanatomy.repo.diff import FileChanges, diff_files
-from codeanatomy.repo.modules import ModuleName
+from codeanatomy.repo.files import Files, SourceFile
 from codeanatomy.resolve.index import Contents
-
-
-class KnownFile(NamedTuple):
-    """A file of a snapshot; `state` is its content, or all that is known of one that was not read."""
-
-    path: str
-    file_id: str
-    content_id: str | None
-    state: str
-    module: ModuleName
-
-
-Snapshot = Mapping[str, KnownFile]
-"""Files by path."""
 
 
 @dataclass(frozen=True)
 class SnapshotChanges:
     """Files that differ between two snapshots."""
 
-    before: Snapshot
-    after: Snapshot
+    before: Files
+    after: Files
     files: FileChanges
     moved_modules: tuple[str, ...]
-    """Files as they were, but with another module name, because a package came or went above them."""
+    """Unchanged files with another module name, because a package came or went above them."""
 
     def rebuilt(self) -> list[str]:
-        """Paths of the new snapshot whose rows are made anew, whatever others answer."""
+        """Paths of the new snapshot that are rebuilt because of what they are themselves."""
         changes = self.files
         return sorted({*changes.added, *changes.modified, *changes.renamed, *self.moved_modules})
 
     def gone(self) -> list[str]:
-        """Paths of the old snapshot that have no rows any more."""
+        """Paths of the old snapshot that have no rows in the new one."""
         return sorted({*self.files.deleted, *self.files.renamed.values()})
 
 
-def snapshot_changes(before: Snapshot, after: Snapshot) -> SnapshotChanges:
+def snapshot_changes(before: Files, after: Files) -> SnapshotChanges:
     """Compare two snapshots."""
     files = diff_files(
         {path: file.state for path, file in before.items()},
@@ -62,24 +47,27 @@ def snapshot_changes(before: Snapshot, after: Snapshot) -> SnapshotChanges:
     return SnapshotChanges(before, after, files, tuple(sorted(set(moved) - touched)))
 
 
-@dataclass
+@dataclass(frozen=True)
 class ModuleChanges:
-    """Modules that changed, each with the paths that are to blame.
+    """Modules that changed, each with the paths of the files that changed it.
 
-    `existence` has those that came, went, or are claimed by other files than before; `contents` those whose files hold
-    something else for others.
+    `existence` has modules that came, went, or belong to other files than before; `contents` has modules whose files
+    define something else for others.
     """
 
-    existence: dict[str, set[str]] = field(default_factory=dict)
-    contents: dict[str, set[str]] = field(default_factory=dict)
+    existence: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    contents: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether any module changed."""
         return bool(self.existence or self.contents)
 
-    def add(self, module: str, path: str) -> None:
-        """A file of this module holds something else."""
-        self.contents.setdefault(module, set()).add(path)
+    def with_contents(self, changed: Iterable[tuple[str, str]]) -> ModuleChanges:
+        """These changes, and files (module and path) that define something else for others."""
+        contents = dict(self.contents)
+        for module, path in changed:
+            contents[module] = contents.get(module, frozenset()) | {path}
+        return ModuleChanges(self.existence, contents)
 
     def entries(self) -> list[str]:
         """The entries of trails that a change of these modules meets."""
@@ -90,38 +78,41 @@ class ModuleChanges:
         causes: set[str] = set()
         for entry in trail:
             if entry.startswith("?"):
-                causes |= self.existence.get(entry[1:], set())
+                causes |= self.existence.get(entry[1:], frozenset())
             else:
-                causes |= self.existence.get(entry, set()) | self.contents.get(entry, set())
+                causes |= self.existence.get(entry, frozenset()) | self.contents.get(entry, frozenset())
         return causes
 
 
 def module_changes(changes: SnapshotChanges, contents: Contents) -> ModuleChanges:
-    """The modules that the changed files can be seen through."""
-    found = ModuleChanges()
+    """The modules through which other files can see the changed ones."""
     before, after = changes.before, changes.after
-    for path in changes.files.modified:
-        if _held(before[path], contents) != _held(after[path], contents):
-            found.add(after[path].module.module_fqn, path)
+    redefined = [
+        (after[path].module.module_fqn, path)
+        for path in changes.files.modified
+        if _held(before[path], contents) != _held(after[path], contents)
+    ]
+    existence: dict[str, frozenset[str]] = {}
     packages = [_packages(side) for side in (before, after)]
     for path in (*changes.rebuilt(), *changes.gone()):
         sides = [side[path].module for side in (before, after) if path in side]
         if len(sides) == 2 and sides[0] == sides[1]:
             continue
         for module in sides:
-            found.existence.setdefault(module.module_fqn, set()).add(path)
-            for parent in parents(module.module_fqn):
-                if (parent in packages[0]) != (parent in packages[1]):
-                    found.existence.setdefault(parent, set()).add(path)
-    return found
+            came_or_went = (
+                each for each in parents(module.module_fqn) if (each in packages[0]) != (each in packages[1])
+            )
+            for name in (module.module_fqn, *came_or_went):
+                existence[name] = existence.get(name, frozenset()) | {path}
+    return ModuleChanges(existence).with_contents(redefined)
 
 
-def _held(file: KnownFile, contents: Contents) -> object:
-    """What others can see of a file."""
+def _held(file: SourceFile, contents: Contents) -> object:
+    """What a file defines for others."""
     return contents(file.content_id) if file.content_id is not None else None
 
 
-def _packages(files: Snapshot) -> set[str]:
+def _packages(files: Files) -> set[str]:
     """Modules that have others below them."""
     packages: set[str] = set()
     for file in files.values():

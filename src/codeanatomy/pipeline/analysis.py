@@ -1,335 +1,239 @@
-"""Which files an update must rebuild, and why. Reads the last build and the new facts; writes nothing.
+"""Find out what a build has to do: extract new contents, index what must be indexed, tell which files are affected.
 
-    1. Files that changed are rebuilt. What they hold for others is compared with what they held.
-    2. A question is asked again if the trail of its answer meets a module that came, went or holds something else.
-    3. A file is rebuilt if one of its answers came out otherwise, or its semantic document did.
-
-Whatever is not asked again cannot have changed: an answer depends on the modules of its trail and on nothing else.
+`plan` and `build` run the same analysis. Of a full build there is nothing to find out: every file is affected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import itemgetter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codeanatomy.catalogue.columns import table_of
-from codeanatomy.catalogue.tables import ANSWERS, REPO_FILES, SCAN_FILES
-from codeanatomy.impact.exports import EXPORT_DATASETS, ChangedExport, changed_exports
-from codeanatomy.impact.reasons import (
-    ROLE_DATASETS,
-    ChangedAnswer,
-    ImpactedFile,
-    Names,
-    ReasonKind,
-    answers_by_question,
-    changed_answers,
-    roles_of,
+from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, MODULE_LOOKUPS
+from codeanatomy.engine.rows import in_driver
+from codeanatomy.impact.affected import (
+    AnswersToCompare,
+    Impact,
+    exports_that_changed,
+    find_impact,
+    impact_of_everything,
+    owners_to_compare,
+    questions_to_ask,
 )
-from codeanatomy.impact.snapshots import (
-    KnownFile,
-    ModuleChanges,
-    Snapshot,
-    SnapshotChanges,
-)
-from codeanatomy.pipeline.facts import KnownFacts
-from codeanatomy.pipeline.inputs import BuildInputs
-from codeanatomy.pipeline.lookups import Lookups
-from codeanatomy.pipeline.reindexing import Documents
-from codeanatomy.pipeline.request import Strategy
-from codeanatomy.repo.modules import module_names
-from codeanatomy.resolve import Asked
+from codeanatomy.impact.dependents import Dependents, Lookups, direct_dependents, transitive_dependents
+from codeanatomy.impact.documents import DocumentChanges, Propagation
+from codeanatomy.impact.evidence import Evidence
+from codeanatomy.impact.propagation import SourceWords
+from codeanatomy.impact.reasons import Names, ReasonKind
+from codeanatomy.impact.snapshots import SnapshotChanges, module_changes, snapshot_changes
+from codeanatomy.pipeline.answering import Knowledge, answer
+from codeanatomy.pipeline.context import Build, fits_one_task
+from codeanatomy.pipeline.documents import Documents
+from codeanatomy.pipeline.extraction import extract
+from codeanatomy.pipeline.facts import Facts
+from codeanatomy.pipeline.indexing import Indexing, indexing, read_documents
+from codeanatomy.pipeline.inputs import files_at
+from codeanatomy.pipeline.plan import Plan
+from codeanatomy.pipeline.request import Mode, Strategy
+from codeanatomy.pipeline.scope import Scope
+from codeanatomy.pipeline.stages import EXTRACT, IMPACT, INDEX
+from codeanatomy.repo.files import file_table
 from codeanatomy.resolve.index import Index
-from codeanatomy.store.builds import BuildRecord
+from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import read_arrow
+from codeanatomy.store.tables import WrittenTable, read_arrow
 
-Ask = Callable[[Asked], pa.Table]
-"""Answers questions."""
-
-
-@dataclass(frozen=True)
-class Reconsidered:
-    """A file that looked at a module that changed; `impacted` if one of its answers came out otherwise."""
-
-    path: str
-    looked_at: str
-    caused_by: str
-    impacted: bool
+ASSUMED_RATIO = 2.0
+"""What rebuilding a file costs in an update, next to a full build, until that was measured."""
 
 
 @dataclass(frozen=True)
-class Impact:
-    """What an update has to do, and why."""
+class Analysis:
+    """What a build will do, and what it found out on the way.
 
-    changes: SnapshotChanges
-    files: tuple[ImpactedFile, ...]
-    reconsidered: tuple[Reconsidered, ...] = ()
-    exports: tuple[ChangedExport, ...] = ()
-    answers_changed: tuple[ChangedAnswer, ...] = ()
-    answers: pa.Table = field(default_factory=ANSWERS.schema().empty_table)
-    """All answers of the files of which one came out otherwise, if only for what it looked at."""
-    asked: frozenset[str] = frozenset()
-    """Ids of those files, and of the rebuilt."""
-    depth: int = 0
-    """How many files in a row a change was passed on through."""
+    `documents` are those that changed. A full build has nothing to compare them with, and has `written` them.
+    """
 
-    def rebuilt(self) -> frozenset[str]:
-        """Ids of the files whose rows are made anew."""
-        return frozenset(file.file_id for file in self.files if file.path in self.changes.after)
-
-    def gone(self) -> frozenset[str]:
-        """Ids of the files that have no rows any more."""
-        return frozenset(self.changes.before[path].file_id for path in self.changes.gone()) - self.rebuilt()
+    facts: Facts
+    impact: Impact
+    documents: DocumentChanges | None = None
+    written: Mapping[str, WrittenTable] = field(default_factory=dict)
+    indexing_seconds: float = 0.0
 
 
-def snapshot_of(inputs: BuildInputs) -> Snapshot:
-    """The files of the tree as they are now."""
-    files = inputs.snapshot.files
-    modules = module_names([file.path for file in files], inputs.roots)
+@dataclass(frozen=True)
+class LastTable:
+    """A table of the last build."""
+
+    state: State
+    table: Dataset
+    version: int
+
+    @classmethod
+    def of(cls, build: Build, table: Dataset) -> LastTable:
+        """The version that was published."""
+        pin = build.pin(table.name)
+        if pin is None:
+            raise AssertionError(f"the last build has no table {table.name}")
+        return cls(build.state, table, pin.version)
+
+    def read(self, columns: Sequence[str] | None = None, owners: Collection[str] | None = None) -> pa.Table:
+        """Some columns of the rows of these owners, or of all."""
+        return read_arrow(self.state, self.table, self.version, columns, owners=owners)
+
+
+def file_changes(build: Build) -> SnapshotChanges:
+    """What changed since the last build."""
+    before = files_at(build.state, build.last, build.inputs.roots) if build.last else {}
+    return snapshot_changes(before, build.inputs.files)
+
+
+def affects_everything(build: Build) -> Impact:
+    """The impact of a full build."""
+    settings = any(each.kind != "rule" for each in build.plan.invalidations)
+    kind = ReasonKind.SETTINGS_CHANGED if settings else ReasonKind.FULL_REFRESH
+    return impact_of_everything(file_changes(build), kind, "; ".join(build.plan.reasons))
+
+
+def analyse(build: Build, started: Indexing | None = None) -> Analysis:
+    """Find what the changes since the last build affect; `started` is an indexer at work on all files."""
+    if build.is_full and build.engine is not None:
+        build.engine.session()  # the indexer works meanwhile
+    with build.clock.stage(EXTRACT) as stage:
+        facts = extract(build)
+        stage.rows = facts.extracted
+    if build.is_full:
+        return _everything(build, facts, started)
+    evidence = _evidence(build, facts)
+    changes: DocumentChanges | None = None
+    seconds = 0.0
+    if build.inputs.provider is not None:
+        with build.clock.stage(INDEX) as stage:
+            changes, seconds = _changed_documents(build, facts, evidence)
+            stage.rows = changes.indexed
+            evidence = evidence.with_redefined(changes.redefined)
+    with build.clock.stage(IMPACT) as stage:
+        impact = _impact(build, facts, evidence, changes)
+        stage.rows = len(impact.files)
+    return Analysis(facts, impact, changes, indexing_seconds=seconds)
+
+
+def _everything(build: Build, facts: Facts, started: Indexing | None) -> Analysis:
+    """Every file is affected."""
+    impact = affects_everything(build)
+    if started is None:
+        return Analysis(facts, impact)
+    with build.clock.stage(INDEX) as stage:
+        from codeanatomy.pipeline.tables import write_documents  # noqa: PLC0415 - loads Spark
+
+        written = write_documents(build, read_documents(build, facts, started, build.inputs.source_bytes()))
+        stage.rows = written.pin.rows
+    return Analysis(facts, impact, written={DOCUMENTS.name: written}, indexing_seconds=started.seconds)
+
+
+def _evidence(build: Build, facts: Facts) -> Evidence:
+    """What changed, and what the last build knows."""
+    changes = file_changes(build)
+    return Evidence(
+        changes=changes,
+        modules=module_changes(changes, facts.names),
+        exports=tuple(exports_that_changed(changes, facts)),
+        facts=facts,
+        lookups=Lookups(LastTable.of(build, MODULE_LOOKUPS).read(["file_id", "looked_at"])),
+        answers=LastTable.of(build, ANSWERS),
+        documents=LastTable.of(build, DOCUMENTS) if build.inputs.provider else None,
+        words=SourceWords(build.inputs.root),
+    )
+
+
+def _changed_documents(build: Build, facts: Facts, evidence: Evidence) -> tuple[DocumentChanges, float]:
+    """Index, wave by wave, the files whose documents can have changed; how long the indexer took."""
+    provider = build.inputs.provider
+    if provider is None or evidence.documents is None:
+        raise AssertionError("without an index there are no documents")
+    propagation = Propagation(evidence, evidence.documents, through_imports=provider.sees_through_imports)
+    wave = propagation.first_wave()
+    tables, seconds = [DOCUMENTS.schema().empty_table()], 0.0
+    while wave.files:
+        paths = {propagation.path_of[file_id] for file_id in wave.files}
+        with indexing(build.inputs, paths) as started:
+            size = build.inputs.source_bytes(wave.files)
+            tables.append(in_driver(read_documents(build, facts, started, size)))
+            seconds += started.seconds
+        wave = propagation.next_wave(wave, tables[-1])
+    return propagation.compare(wave, pa.concat_tables(tables)), seconds
+
+
+def _impact(build: Build, facts: Facts, evidence: Evidence, documents: DocumentChanges | None) -> Impact:
+    """Ask again what may have another answer, and compare."""
+    changes, modules, lookups = evidence.changes, evidence.modules, evidence.lookups
+    find = transitive_dependents if build.strategy is Strategy.IMPORT_CLOSURE else direct_dependents
+    dependents = find(changes, modules, lookups) if modules else Dependents()
+    changed = documents or DocumentChanges()
+    stored = LastTable.of(build, ANSWERS).read(owners=owners_to_compare(evidence, dependents, changed))
+    asked = questions_to_ask(evidence, dependents, changed, stored)
+    known = Knowledge.of(build, facts, _documents_after(build, documents))
+    compared = AnswersToCompare(asked.questions, stored, in_driver(answer(build, known, asked.questions)))
+    names = Names(lambda: Index(file_table(changes.before.values()), facts.names), known.index)
+    return find_impact(evidence, dependents, changed, compared, names)
+
+
+def _documents_after(build: Build, changed: DocumentChanges | None) -> Documents | None:
+    """The documents as the build will have them."""
+    if changed is None:
+        return None
+    return Documents(build.state, LastTable.of(build, DOCUMENTS).version, changed.replaced, changed.rows)
+
+
+def cheaper_in_full(build: Build, impact: Impact, max_depth: int | None) -> Plan | None:
+    """The plan of a full build, if a change propagates too far, or builds so far say that an update costs more."""
+    plan = build.plan
+    if max_depth is not None and impact.depth > max_depth:
+        reason = f"a change propagates through a chain of {impact.depth} files, more than {max_depth}"
+        return replace(plan, mode=Mode.FULL, reasons=(*plan.reasons, reason))
+    costs = build.last.figures.get("costs", {}) if build.last else {}
+    if fits_one_task(build.inputs.source_bytes(impact.rebuilt())) or "full_seconds" not in costs:
+        return None
+    rebuilt, total = len(impact.rebuilt()), len(impact.changes.after)
+    full_each = costs["full_seconds"] / max(costs["full_files"], 1)
+    update_each = costs.get("update_seconds_per_file", ASSUMED_RATIO * full_each)
+    if rebuilt * update_each <= total * full_each:
+        return None
+    reason = (
+        f"{rebuilt} of {total} files are affected: at {update_each:.3f} s each an update costs more than "
+        f"a full build at {full_each:.3f} s each"
+    )
+    return replace(plan, mode=Mode.FULL, reasons=(*plan.reasons, reason))
+
+
+def scope_of(build: Build, analysis: Analysis) -> Scope:
+    """Whose rows the impact of an update replaces."""
+    impact, documents = analysis.impact, analysis.documents
+    rebuilt, gone, asked = impact.rebuilt(), impact.gone(), impact.asked
+    if documents is not None:
+        rebuilt |= documents.changed & {GLOBAL_OWNER}
+    stored = LastTable.of(build, ANSWERS).read(EXTERNAL_COLUMNS, asked | gone)
+    if _external_names(stored) != _external_names(impact.answers):
+        rebuilt |= {GLOBAL_OWNER}
+    owners = None if build.plan.whole else rebuilt | gone | asked
+    pin = build.pin(OWNER_DIGESTS.name)
+    before = read_owner_digests(build.state, pin, owners) if pin else {}
+    return Scope(rebuilt, gone, asked, before)
+
+
+EXTERNAL_COLUMNS = ("file_id", "target_id", "target_name", "kind", "status", "question")
+"""All that rules whose rows belong to no file may read of answers. How often something is answered does not matter."""
+
+
+def _external_names(answers: pa.Table) -> set[tuple[Any, ...]]:
+    """What answers say of things that no file defines; the text of a question tells what a symbol is."""
+    named = answers.filter(pc.is_valid(answers["target_name"]))
+    columns = (named[name].to_pylist() for name in EXTERNAL_COLUMNS[1:])
     return {
-        file.path: KnownFile(
-            file.path,
-            file.file_id,
-            file.content_id,
-            _state(file.content_id, file.status, file.size, file.detail),
-            module,
-        )
-        for file, module in zip(files, modules, strict=True)
+        (target, name, kind, status, question if question.startswith("y:") else None)
+        for target, name, kind, status, question in zip(*columns, strict=True)
     }
-
-
-def snapshot_at(state: State, build: BuildRecord, roots: Sequence[str]) -> Snapshot:
-    """The files of a build."""
-    columns = ["path", "file_id", "content_id", "status", "size", "detail"]
-    rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns)
-    found = sorted(zip(*(rows[name].to_pylist() for name in columns), strict=True), key=itemgetter(0))
-    modules = module_names([path for path, *_ in found], roots)
-    return {
-        path: KnownFile(path, file_id, content_id, _state(content_id, status, size, detail), module)
-        for (path, file_id, content_id, status, size, detail), module in zip(found, modules, strict=True)
-    }
-
-
-def _state(content_id: str | None, status: str, size: int, detail: str | None) -> str:
-    """The content of a file; of one that was not read, all that is known."""
-    return content_id or f"{status} {size} {detail or ''}"
-
-
-def find_impact(
-    state: State,
-    last: BuildRecord,
-    changes: SnapshotChanges,
-    modules: ModuleChanges,
-    exports: tuple[ChangedExport, ...],
-    lookups: Lookups,
-    facts: KnownFacts,
-    index: Index,
-    ask: Ask,
-    strategy: Strategy,
-    documents: Documents | None,
-) -> Impact:
-    """What the changes alter; `index` is of the new snapshot."""
-    reached = _Reach(changes, lookups)
-    reconsidered = reached.meeting(modules) if modules else {}
-    depth = int(bool(reconsidered))
-    if strategy is Strategy.IMPORT_CLOSURE:
-        further, depth = reached.closure(modules, reconsidered)
-        reconsidered |= further
-    by_id = {file.file_id: file for file in changes.after.values()}
-    own = {file.path: file for file in _changed_files(changes)}
-    otherwise = {each for each in (documents.changed if documents else ()) if each in by_id} - {
-        file.file_id for file in own.values()
-    }
-    rebuilt = {changes.after[path].file_id for path in changes.rebuilt()}
-    also = {each for each in (documents.replaced if documents else ()) if each in by_id}
-    last_answers = last.tables[ANSWERS.name].version
-    stored = read_arrow(state, ANSWERS, last_answers, owners=(reconsidered.keys() | also) - rebuilt)
-    numbers = _numbers_meeting(stored, modules.entries())
-    some = {each: numbers.get(each, set()) for each in reconsidered.keys() - (rebuilt | also)}
-    answers = ask({**some, **dict.fromkeys(rebuilt | also)})
-    is_kept = _is_other_question(stored, some)
-    before, after = stored.filter(pc.invert(is_kept)), answers.filter(~pc.field("file_id").isin(listed(rebuilt)))
-    names = Names(lambda: Index(module_table(changes.before), facts.names), index)
-    found = [
-        each
-        for each in _answers_that_changed(before, after, by_id, facts, names, modules)
-        if each.ask_no >= 0 or changes.after[each.path].file_id not in otherwise  # a new document numbers anew
-    ]
-    impacted: dict[str, ImpactedFile] = {}
-    for each in found:
-        file_id = changes.after[each.path].file_id
-        reason = ImpactedFile(each.path, file_id, each.reason_kind, each.reason_ref, each.caused_by)
-        impacted.setdefault(each.path, reason)
-    for file_id in otherwise:
-        module, cause = documents.why[file_id] if documents and file_id in documents.why else (None, None)
-        path = by_id[file_id].path
-        impacted.setdefault(path, ImpactedFile(path, file_id, ReasonKind.SEMANTIC_DOCUMENT, module, cause))
-    if strategy is Strategy.IMPORT_CLOSURE:
-        for file_id, (entry, cause) in reconsidered.items():
-            path = by_id[file_id].path
-            ref = entry.removeprefix("?")
-            impacted.setdefault(path, ImpactedFile(path, file_id, ReasonKind.IMPORT_CLOSURE, ref, cause))
-    asked = rebuilt | also | _owners_of_differences(before, after) | {each.file_id for each in impacted.values()}
-    return Impact(
-        changes,
-        tuple(sorted((*own.values(), *impacted.values()), key=lambda file: file.path)),
-        tuple(
-            Reconsidered(by_id[each].path, entry, cause, by_id[each].path in impacted)
-            for each, (entry, cause) in sorted(reconsidered.items(), key=lambda item: by_id[item[0]].path)
-        ),
-        exports,
-        tuple(found),
-        pa.concat_tables([stored.filter(is_kept), answers]).filter(pc.field("file_id").isin(listed(asked))),
-        frozenset(asked),
-        max(depth, documents.depth if documents else 0),
-    )
-
-
-def _changed_files(changes: SnapshotChanges) -> Iterable[ImpactedFile]:
-    """The files that are rebuilt for what they are, and those that are gone."""
-    before, after, files = changes.before, changes.after, changes.files
-    for path in files.added:
-        yield ImpactedFile(path, after[path].file_id, ReasonKind.ADDED)
-    for path in files.modified:
-        yield ImpactedFile(path, after[path].file_id, ReasonKind.CONTENT_CHANGED)
-    for path, old in files.renamed.items():
-        yield ImpactedFile(path, after[path].file_id, ReasonKind.RENAMED, old)
-    for path in files.deleted:
-        yield ImpactedFile(path, before[path].file_id, ReasonKind.DELETED)
-    came_or_went = sorted({*files.added, *files.renamed, *changes.gone()})
-    for path in changes.moved_modules:
-        above = (each for each in came_or_went if path.startswith(f"{each.rpartition('/')[0]}/"))
-        name = after[path].module.module_fqn
-        yield ImpactedFile(path, after[path].file_id, ReasonKind.MODULE_RENAMED, name, next(above, None))
-
-
-class _Reach:
-    """Which unchanged files looked at modules that changed."""
-
-    def __init__(self, changes: SnapshotChanges, lookups: Lookups) -> None:
-        self._lookups = lookups
-        changed = {*changes.rebuilt(), *changes.gone()}
-        left_out = {changes.before[path].file_id for path in changed if path in changes.before}
-        self._modules = {
-            file.file_id: file.module.module_fqn for file in changes.after.values() if file.file_id not in left_out
-        }
-
-    def meeting(self, modules: ModuleChanges) -> dict[str, tuple[str, str]]:
-        """Those that looked at one of `modules`: what they looked at first, and whose change that is."""
-        found: dict[str, tuple[str, str]] = {}
-        for file_id, entry in self._lookups.of(modules.entries()):
-            if file_id in self._modules:
-                seen = (entry, min(modules.causes([entry])))
-                found[file_id] = min(seen, found.get(file_id, seen))
-        return found
-
-    def closure(
-        self, modules: ModuleChanges, reached: Mapping[str, tuple[str, str]]
-    ) -> tuple[dict[str, tuple[str, str]], int]:
-        """Those that look at a module that looks at … one of `modules`, and the longest such row."""
-        lookers: dict[str, list[str]] = {}
-        for file_id, entry in self._lookups.of():
-            if file_id in self._modules:
-                lookers.setdefault(entry.removeprefix("?"), []).append(file_id)
-        causes = {entry.removeprefix("?"): min(modules.causes([entry])) for entry in modules.entries()}
-        found: dict[str, tuple[str, str]] = {}
-        level, depth = set(causes), 0
-        while level:
-            following = {file_id: module for module in sorted(level) for file_id in lookers.get(module, ())}
-            new = {file_id: module for file_id, module in following.items() if file_id not in found}
-            found |= {file_id: (module, causes[module]) for file_id, module in new.items()}
-            level = {self._modules[file_id] for file_id in new} - causes.keys()
-            for file_id, module in new.items():
-                causes.setdefault(self._modules[file_id], causes[module])
-            depth += bool(new)
-        return {file_id: seen for file_id, seen in found.items() if file_id not in reached}, depth
-
-
-def _numbers_meeting(answers: pa.Table, entries: Collection[str]) -> dict[str, set[int]]:
-    """The questions whose trail meets one of `entries`, by file."""
-    trails = answers["trail"].combine_chunks()
-    meets = pc.is_in(pc.list_flatten(trails), pa.array(entries, pa.string()))
-    rows = answers.select(["file_id", "ask_no"]).take(pc.unique(pc.list_parent_indices(trails).filter(meets)))
-    found: dict[str, set[int]] = {}
-    for file_id, number in zip(rows["file_id"].to_pylist(), rows["ask_no"].to_pylist(), strict=True):
-        found.setdefault(file_id, set()).add(number)
-    return found
-
-
-def _is_other_question(answers: pa.Table, some: Mapping[str, Collection[int]]) -> pa.ChunkedArray:
-    """Whether each row belongs to a file of `some`, and to none of these questions of it."""
-    questions = pc.binary_join_element_wise(answers["file_id"], pc.cast(answers["ask_no"], pa.string()), " ")
-    asked = pa.array([f"{file_id} {number}" for file_id, numbers in some.items() for number in numbers], pa.string())
-    return pc.and_(pc.is_in(answers["file_id"], listed(some)), pc.invert(pc.is_in(questions, asked)))
-
-
-def _owners_of_differences(before: pa.Table, after: pa.Table) -> set[str]:
-    """The files of rows that are not the same on both sides."""
-    columns = ("file_id", "ask_no", "outcome", "trail")
-    sides = (
-        {(*row, tuple(trail or ())) for *row, trail in zip(*(side[name].to_pylist() for name in columns), strict=True)}
-        for side in (before, after)
-    )
-    return {file_id for file_id, *_ in set.symmetric_difference(*sides)}
-
-
-def listed(file_ids: Iterable[str]) -> pa.Array:
-    """Ids to look rows up by."""
-    return pa.array(sorted(file_ids), pa.string())
-
-
-def _answers_that_changed(
-    before: pa.Table,
-    after: pa.Table,
-    by_id: Mapping[str, KnownFile],
-    facts: KnownFacts,
-    names: Names,
-    modules: ModuleChanges,
-) -> Iterable[ChangedAnswer]:
-    """The questions that are answered otherwise than before, file by file."""
-    differing = {file_id for file_id, *_ in _outcomes(before) ^ _outcomes(after)}
-    is_one = pc.field("file_id").isin(listed(differing))
-    old, new = answers_by_question(before.filter(is_one)), answers_by_question(after.filter(is_one))
-    contents = {content for each in differing if (content := by_id[each].content_id)}
-    roles = {content: roles_of(row) for content, row in facts.by_content(contents, ROLE_DATASETS).items()}
-    for file_id in sorted(differing, key=lambda each: by_id[each].path):
-        file = by_id[file_id]
-        asked_for = roles.get(file.content_id or "", {})
-        yield from changed_answers(file.path, old.get(file_id, {}), new.get(file_id, {}), asked_for, names, modules)
-
-
-def _outcomes(rows: pa.Table) -> set[tuple[str, int, str]]:
-    """What names the answers of each question that has any."""
-    known = rows.select(["file_id", "ask_no", "outcome"]).filter(pc.not_equal(rows["status"], "unknown"))
-    return set(zip(*(column.to_pylist() for column in known.columns), strict=True))
-
-
-def exports_that_changed(changes: SnapshotChanges, facts: KnownFacts) -> Iterable[ChangedExport]:
-    """The names that changed files offer otherwise than before."""
-    before, after = changes.before, changes.after
-    paths = sorted({*changes.rebuilt(), *changes.gone()})
-    contents = {side[path].content_id for side in (before, after) for path in paths if path in side}
-    rows = facts.by_content({each for each in contents if each}, EXPORT_DATASETS)
-    for path in paths:
-        sides: list[Mapping[str, Any] | None] = [
-            rows.get(side[path].content_id or "") if path in side else None for side in (before, after)
-        ]
-        module = (after.get(path) or before[path]).module.module_fqn
-        yield from changed_exports(path, module, *sides)
-
-
-def module_table(files: Snapshot) -> pa.Table:
-    """A snapshot in the form an index is built from."""
-    columns = ("file_id", "path", "content_id", "module_fqn", "is_init", "is_stub")
-    return table_of(
-        pa.schema([SCAN_FILES.schema().field(name) for name in columns]),
-        (
-            (file.file_id, path, file.content_id, file.module.module_fqn, file.module.is_init, file.module.is_stub)
-            for path, file in files.items()
-        ),
-    )

@@ -1,112 +1,119 @@
-"""The answering stage: the questions of the snapshot's files go to Spark, each task answers those of some files.
+"""The answering stage: the questions of files are answered over the whole snapshot.
 
-A worker reads what the files hold from the pinned facts, once, and keeps it for its later tasks: an answer depends on
+A worker reads what the files define from the stored facts, once, and keeps it for its later tasks: an answer depends on
 the whole repository, and what it depends on is small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
 
-from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS
-from codeanatomy.engine.frames import frame_of
-from codeanatomy.extract import EXTRACTOR_VERSION
-from codeanatomy.pipeline.datasets import read_documents_of, read_facts
-from codeanatomy.pipeline.facts import KnownFacts, of_files
-from codeanatomy.resolve import CONTENT_COLUMNS, Asked, ContentNames, Index, Resolver, answer_files
-from codeanatomy.rules.evaluator import spark_schema
-from codeanatomy.store.state import State
-from codeanatomy.store.tables import read_arrow
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS
+from codeanatomy.engine.rows import map_batches
+from codeanatomy.impact.affected import id_array
+from codeanatomy.pipeline.context import Build, task_count
+from codeanatomy.pipeline.documents import Documents
+from codeanatomy.pipeline.facts import Facts
+from codeanatomy.repo.files import file_table
+from codeanatomy.resolve import Asked, Index, Resolver, answer_files
 
-FILES_PER_TASK = 300
-"""Enough that reading the index is worth it, few enough that no core waits long for the last task."""
+if TYPE_CHECKING:
+    from codeanatomy.engine.rows import Rows
 
-_DEFINED = ["file_id", "scip_symbol_information"]
-_MODULES = ["file_id", "path", "content_id", "module_fqn", "is_init", "is_stub"]
+QUESTION_BYTES = 100
+"""About so much source has one question."""
 
-
-def answer_here(
-    index: Index, files: pa.Table, facts: KnownFacts, symbol_asks: Mapping[str, Any], asked: Asked
-) -> pa.Table:
-    """The answers to questions of a few files; `symbol_asks` are those of their semantic documents, by file id."""
-    files = _those(files, asked)
-    contents = facts.rows({each for each in files["content_id"].to_pylist() if each}, ["asks"])
-    asks = of_files(files, contents)
-    symbols = [symbol_asks.get(file_id) for file_id in asks["file_id"].to_pylist()]
-    asks = asks.append_column("symbol_asks", pa.array(symbols, DOCUMENTS.column("symbol_asks").type))
-    resolver = Resolver(index)
-    answers = [answer_files(resolver, batch, asked) for batch in asks.combine_chunks().to_batches()]
-    return pa.Table.from_batches(answers, ANSWERS.schema())
+_DEFINED = ("file_id", "scip_symbol_information")
+_SYMBOL_ASKS = ("file_id", "symbol_asks")
 
 
-def answer_questions(
-    spark: SparkSession,
-    state: State,
-    files: pa.Table,
-    facts_version: int,
-    documents_version: int | None,
-    asked: Asked | None = None,
-) -> DataFrame:
-    """The answers to every question of `files`, which are those of the snapshot, or to those that are `asked`."""
-    answering = _Answering(state, facts_version, documents_version, files.select(_MODULES), asked)
+@dataclass(frozen=True)
+class Knowledge:
+    """What answers are found in: the files of a snapshot, their facts, and the documents if there is an index."""
+
+    files: pa.Table
+    facts: Facts
+    documents: Documents | None
+
+    @classmethod
+    def of(cls, build: Build, facts: Facts, documents: Documents | None) -> Knowledge:
+        """What the snapshot of a build holds."""
+        return cls(file_table(build.inputs.files.values()), facts, documents)
+
+    @cached_property
+    def index(self) -> Index:
+        """The index that a resolver works with."""
+        return Index(self.files, self.facts.names, self.documents.read(_DEFINED) if self.documents else None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _in_worker, (self.files, self.facts, self.documents)
+
+    def equals(self, other: Knowledge) -> bool:
+        """Whether both hold the same."""
+        keys = ((each.facts.key, each.documents and each.documents.key) for each in (self, other))
+        return len(set(keys)) == 1 and self.files.equals(other.files)
+
+
+def answer(build: Build, known: Knowledge, asked: Asked | None = None) -> Rows:
+    """The answers to all questions of the snapshot, or to those that are `asked`."""
+    size: float = build.inputs.source_bytes()
+    files = known.files
     if asked is not None:
-        files = _those(files, asked)
-    tasks = -(-files.num_rows // FILES_PER_TASK) or 1
-    owners = F.broadcast(frame_of(spark, files.select(["content_id", "file_id", "path"])))
-    asks = read_facts(spark, state, facts_version, "content_id", "asks").join(owners, "content_id")
-    if documents_version is None:
-        asks = asks.withColumn("symbol_asks", F.lit(None).cast(spark_schema(DOCUMENTS)["symbol_asks"].dataType))
-    else:
-        symbols = read_documents_of(spark, state, documents_version, "file_id", "symbol_asks")
-        asks = asks.join(symbols, "file_id", "left")
-    placed = asks.repartitionByRange(tasks, "path").select("file_id", "asks", "symbol_asks")
-    return placed.mapInArrow(answering, spark_schema(ANSWERS))
+        size = build.inputs.source_bytes({each for each, numbers in asked.items() if numbers is None})
+        size += QUESTION_BYTES * sum(len(numbers) for numbers in asked.values() if numbers is not None)
+        files = files.filter(pc.is_in(files["file_id"], id_array(asked)))
+    is_stored = known.documents is None or not known.documents.replaced
+    spark = build.workers(size) if is_stored else None
+    asks = known.facts.of_files(files.select(["file_id", "path", "content_id"]), ["asks"], spark)
+    asks = _with_symbol_asks(asks, known.documents)
+    if not isinstance(asks, pa.Table):
+        asks = asks.repartitionByRange(task_count(size), "path")
+    return map_batches(asks, _Answering(known, asked), ANSWERS)
 
 
-def _those(files: pa.Table, asked: Asked) -> pa.Table:
-    return files.filter(pc.is_in(files["file_id"], pa.array(sorted(asked), pa.string())))
+def _with_symbol_asks(asks: Rows, documents: Documents | None) -> Rows:
+    """The questions of files, and those of their documents."""
+    kind = DOCUMENTS.column("symbol_asks").type
+    if isinstance(asks, pa.Table):
+        file_ids = asks["file_id"].to_pylist()
+        rows = documents.read(_SYMBOL_ASKS, file_ids).to_pylist() if documents else ()
+        of_file = {row["file_id"]: row["symbol_asks"] for row in rows}
+        return asks.append_column("symbol_asks", pa.array([of_file.get(each) for each in file_ids], kind))
+    if documents is not None:
+        return asks.join(documents.frame(asks.sparkSession, _SYMBOL_ASKS), "file_id", "left")
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql.pandas.types import from_arrow_type  # noqa: PLC0415
+
+    return asks.withColumn("symbol_asks", F.lit(None).cast(from_arrow_type(kind)))
 
 
 @dataclass(frozen=True)
 class _Answering:
     """What one task does; pickled to the workers."""
 
-    state: State
-    facts_version: int
-    documents_version: int | None
-    files: pa.Table
+    known: Knowledge
     asked: Asked | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Answer the questions of the files of each batch."""
-        resolver = Resolver(self._index())
+        resolver = Resolver(self.known.index)
         for batch in batches:
             yield answer_files(resolver, batch, self.asked)
 
-    def _index(self) -> Index:
-        key = (self.state.location.uri, self.facts_version, self.documents_version)
-        for kept_key, kept_files, index in _kept:
-            if kept_key == key and kept_files.equals(self.files):
-                return index
-        contents = pc.unique(self.files["content_id"].drop_null())
-        of_these = pc.field("content_id").isin(contents) & (pc.field("extractor") == EXTRACTOR_VERSION)
-        facts = read_arrow(self.state, FACTS, self.facts_version, CONTENT_COLUMNS, only=of_these)
-        index = Index(self.files, ContentNames(facts), self._defined_symbols())
-        _kept[:] = [(key, self.files, index)]
-        return index
 
-    def _defined_symbols(self) -> pa.Table | None:
-        if self.documents_version is None:
-            return None
-        return read_arrow(self.state, DOCUMENTS, self.documents_version, _DEFINED)
+def _in_worker(files: pa.Table, facts: Facts, documents: Documents | None) -> Knowledge:
+    """Knowledge as a task gets it: what this worker's last task read, if that is the same."""
+    known = Knowledge(files, facts, documents)
+    if not _kept or not _kept[0].equals(known):
+        _kept[:] = [known]
+    return _kept[0]
 
 
-_kept: list[tuple[tuple[str, int, int | None], pa.Table, Index]] = []
-"""The index of this process's last task."""
+_kept: list[Knowledge] = []
+"""What this worker's last task read; empty in the driver."""

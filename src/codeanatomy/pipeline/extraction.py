@@ -1,4 +1,4 @@
-"""The extraction stage: contents that have no facts yet are shipped to Spark, parsed there, and appended to `facts`.
+"""The extraction stage: contents that have no facts yet are parsed, and their facts appended to the table.
 
 The bytes that were hashed are the bytes that are parsed: the driver reads each file once more, checks its hash, and
 sends the bytes along. Workers therefore need no access to the repository, and a file that changes meanwhile is noticed.
@@ -11,73 +11,64 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
 from codeanatomy.catalogue.columns import table_of
 from codeanatomy.catalogue.tables import FACTS
-from codeanatomy.engine.frames import frame_of
-from codeanatomy.engine.progress import stage_progress
-from codeanatomy.extract import EXTRACTOR_VERSION, extract_batch
-from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
-from codeanatomy.pipeline.progress import Listener, RunningStage
+from codeanatomy.engine.rows import map_batches
+from codeanatomy.extract import extract_batch
+from codeanatomy.pipeline.context import Build, task_count
+from codeanatomy.pipeline.facts import Facts
+from codeanatomy.pipeline.inputs import TreeChangedError
+from codeanatomy.pipeline.progress import Listener
 from codeanatomy.repo.scan import read_contents
 from codeanatomy.repo.snapshot import ScannedFile
-from codeanatomy.store.state import State
-from codeanatomy.store.tables import TablePin, append_rows, pin_latest, read_arrow
+from codeanatomy.store.datafiles import WorkerRows
+from codeanatomy.store.tables import append_rows, pin_latest
 
 WAVE_BYTES = 128 << 20
 """Source bytes the driver holds at a time."""
 
-TASK_BYTES = 2 << 20
-"""Source bytes per task, and so per file of facts: few files to open again, yet no core waits long for the last one."""
-
-IDENTITY = ("content_id", "extractor")
-"""What names a row of facts: all else follows from it."""
-
 _SOURCES = pa.schema([pa.field("content_id", pa.string()), pa.field("source", pa.binary())])
 
 
-def extract_new_contents(
-    spark: SparkSession,
-    state: State,
-    inputs: BuildInputs,
-    known: TablePin | None,
-    listener: Listener,
-    stage: RunningStage,
-) -> TablePin:
-    """Append the facts of every content that has none yet; the version of `facts` that has them all.
+def extract(build: Build) -> Facts:
+    """The facts of every content of the snapshot.
 
     Facts are read at their latest version, not at the last build's: what a run that died has extracted is sound.
     """
-    pin = pin_latest(state, FACTS, known=known, identity=IDENTITY)
-    present = _contents_with_facts(state, pin) if pin else set()
-    missing = [file for file in inputs.snapshot.files if file.content_id and file.content_id not in present]
-    total = len({file.content_id for file in missing})
+    state = build.state
+    pin = pin_latest(state, FACTS, build.pin(FACTS.name))
+    known = Facts(state, pin)
+    missing = {
+        file.content_id: file
+        for file in build.inputs.snapshot.files
+        if file.content_id and file.content_id not in known
+    }
+    files = list(missing.values())
+    spark = build.workers(sum(file.size for file in files))
+    if spark is None:
+        fresh = extract_here(build.inputs.root, files)
+        if build.engine is not None:
+            pin = append_rows(fresh, FACTS, state, pin).pin
+        return Facts(state, pin, fresh, fresh.num_rows)
+    from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
+    from codeanatomy.engine.progress import stage_progress  # noqa: PLC0415
+
     done = 0
-    for wave in _source_waves(inputs.root, missing):
-        tasks = min(wave.num_rows, -(-wave.nbytes // TASK_BYTES))
-        report = partial(_report, listener, done, wave.num_rows, total)
+    for wave in _source_waves(build.inputs.root, files):
+        tasks = min(wave.num_rows, task_count(wave.nbytes))
+        report = partial(_report, build.clock.listener, done, wave.num_rows, len(files))
         with stage_progress(spark, tasks, report):
             contents = frame_of(spark, wave).repartitionByRange(tasks, "content_id")
-            pin = append_rows(contents, FACTS, state, base=pin, identity=IDENTITY, make=_extract).pin
+            pin = append_rows(WorkerRows(contents, _extract), FACTS, state, pin).pin
         done += wave.num_rows
-    stage.rows = done
-    if pin is None:  # a repository without a single readable file still has its tables
-        nothing = frame_of(spark, table_of(_SOURCES, []))
-        pin = append_rows(nothing, FACTS, state, base=None, identity=IDENTITY, make=_extract).pin
-    return pin
+    return Facts(state, pin, extracted=done)
 
 
 def extract_here(root: Path, files: Sequence[ScannedFile]) -> pa.Table:
-    """The facts of a few files' contents; they are not stored."""
-    batches = [batch for wave in _source_waves(root, files) for batch in _extract(wave.to_batches())]
-    return pa.Table.from_batches(batches, FACTS.schema())
-
-
-def _contents_with_facts(state: State, pin: TablePin) -> set[str]:
-    rows = read_arrow(state, FACTS, pin.version, ["content_id"], only=pc.field("extractor") == EXTRACTOR_VERSION)
-    return set(rows["content_id"].to_pylist())
+    """The facts of the contents of some files; they are not stored."""
+    waves = (map_batches(wave, _extract, FACTS) for wave in _source_waves(root, files))
+    return pa.concat_tables([FACTS.schema().empty_table(), *waves])
 
 
 def _source_waves(root: Path, files: Sequence[ScannedFile]) -> Iterator[pa.Table]:

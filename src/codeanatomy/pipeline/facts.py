@@ -1,11 +1,13 @@
-"""Facts of single contents, read here: an update needs those of a few, and starting a job would take longer.
+"""The facts of contents as a build reads them: the stored ones, and those that were just extracted.
 
-Stored facts are read one data file at a time, when one of its contents is first looked into.
+In the driver, stored facts are read one data file at a time, when one of its contents is first looked into: an update
+needs the facts of a few contents, and a job would take longer. For many files, workers read them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,42 +19,121 @@ from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.resolve.index import CONTENT_COLUMNS, ContentNames, FileNames
 from codeanatomy.store.failures import reading
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import open_arrow
+from codeanatomy.store.tables import TablePin, open_arrow, read_table
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
+    from pyspark.sql import DataFrame, SparkSession
+
+    from codeanatomy.engine.rows import Rows
 
 
-class StoredFacts:
-    """The facts of a version of the table."""
+class Facts:
+    """The facts of a version of the table, and `fresh` ones, which may or may not be part of that version.
 
-    def __init__(self, state: State, version: int | None) -> None:
+    Can be pickled: what was read is read again where it is needed.
+    """
+
+    def __init__(self, state: State, pin: TablePin | None, fresh: pa.Table | None = None, extracted: int = 0) -> None:
+        """`extracted` is how many contents this build extracted."""
+        self.pin = pin
+        self.extracted = extracted
         self._state = state
-        self._version = version
-        self._names: dict[str, ContentNames] = {}
+        self.fresh = FACTS.schema().empty_table() if fresh is None else fresh
+        self._names_of_file: dict[str, ContentNames] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Facts, (self._state, self.pin, self.fresh, self.extracted)
+
+    @property
+    def key(self) -> tuple[str, int | None, tuple[str, ...]]:
+        """Equal keys mean equal facts."""
+        return self._state.location.uri, self.pin.version if self.pin else None, tuple(sorted(self._fresh_ids))
+
+    @property
+    def pinned(self) -> TablePin:
+        """The version that has them all."""
+        if self.pin is None:
+            raise AssertionError("the facts of a build that only plans are not stored")
+        return self.pin
 
     def __contains__(self, content_id: str) -> bool:
         """Whether there are facts of a content."""
-        return content_id in self._file_of
+        return content_id in self._fresh_ids or content_id in self._file_of
 
     def names(self, content_id: str) -> FileNames | None:
-        """What a content holds for others."""
+        """What a content defines for others."""
+        if content_id in self._fresh_ids:
+            return self._fresh_names(content_id)
         file = self._file_of.get(content_id)
         if file is None:
             return None
-        if file not in self._names:
-            self._names[file] = ContentNames(self._read(file, CONTENT_COLUMNS))
-        return self._names[file](content_id)
+        if file not in self._names_of_file:
+            self._names_of_file[file] = ContentNames(self._read(file, CONTENT_COLUMNS))
+        return self._names_of_file[file](content_id)
 
-    def rows(self, contents: Collection[str], columns: Sequence[str]) -> list[pa.Table]:
-        """The facts of these contents, those columns of them."""
-        files = sorted({self._file_of[each] for each in contents if each in self._file_of}) if contents else ()
-        is_asked = pc.field("content_id").isin(pa.array(sorted(contents), pa.string()))
-        return [self._read(file, columns, is_asked) for file in files]
+    def rows(self, contents: Collection[str], columns: Iterable[str]) -> pa.Table:
+        """Some columns of the facts of these contents."""
+        wanted = ["content_id", *columns]
+        fresh = self.fresh.select(wanted).filter(_is_one_of(contents))
+        stored = set(contents) - self._fresh_ids
+        files = sorted({self._file_of[each] for each in stored if each in self._file_of}) if stored else ()
+        return pa.concat_tables([fresh, *(self._read(file, wanted, _is_one_of(stored)) for file in files)])
+
+    def by_content(self, contents: Collection[str], columns: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+        """The same as dictionaries."""
+        return {row["content_id"]: row for row in self.rows(contents, columns).to_pylist()}
+
+    def of_files(self, files: pa.Table, columns: Sequence[str], spark: SparkSession | None) -> Rows:
+        """Every column of `files` (rows of `scan_files`) that have facts, and columns of those facts.
+
+        A column may be a field of a list, as `cst_defs.bstart`; it is then called `cst_defs_bstart`. With a session
+        its workers read the facts, which must be stored.
+        """
+        if spark is None:
+            return self._of_files_here(files, columns)
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+        from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
+
+        facts = self.frame(spark, list(dict.fromkeys(column.partition(".")[0] for column in columns)))
+        named = (F.col(column).alias(column.replace(".", "_")) for column in columns)
+        return facts.select("content_id", *named).join(F.broadcast(frame_of(spark, files)), "content_id")
+
+    def _of_files_here(self, files: pa.Table, columns: Sequence[str]) -> pa.Table:
+        whole = list(dict.fromkeys(column.partition(".")[0] for column in columns))
+        facts = self.rows({each for each in files["content_id"].to_pylist() if each}, whole).combine_chunks()
+        place_of = {content: place for place, content in enumerate(facts["content_id"].to_pylist())}
+        places = pa.array([place_of.get(content) for content in files["content_id"].to_pylist()], pa.int64())
+        rows, known = files.filter(pc.is_valid(places)), facts.take(places.drop_null()).combine_chunks()
+        for column in columns:
+            dataset, _, field = column.partition(".")
+            values = known[dataset]
+            if field:
+                lists = values.combine_chunks()
+                values = pa.ListArray.from_arrays(lists.offsets, lists.values.field(field), mask=lists.is_null())
+            rows = rows.append_column(column.replace(".", "_"), values)
+        return rows
+
+    def frame(self, spark: SparkSession, columns: Sequence[str]) -> DataFrame:
+        """Some columns of the stored facts; only those, for Spark analyses the whole nested schema at every step."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+        narrow = replace(FACTS, columns=tuple(FACTS.column(each) for each in ("content_id", "extractor", *columns)))
+        rows = read_table(spark, self._state, narrow, self.pinned.version)
+        return rows.where(F.col("extractor") == EXTRACTOR_VERSION).select("content_id", *columns)
+
+    @cached_property
+    def _fresh_ids(self) -> set[str]:
+        return set(self.fresh["content_id"].to_pylist())
+
+    @cached_property
+    def _fresh_names(self) -> ContentNames:
+        return ContentNames(self.fresh.select(list(CONTENT_COLUMNS)))
 
     @cached_property
     def _dataset(self) -> ds.Dataset | None:
-        return None if self._version is None else open_arrow(self._state, FACTS, self._version)
+        return None if self.pin is None else open_arrow(self._state, FACTS, self.pin.version)
 
     @cached_property
     def _fragments(self) -> dict[str, ds.Fragment]:
@@ -78,37 +159,5 @@ def _is_current() -> pc.Expression:  # made when it is needed: it loads pandas
     return pc.field("extractor") == EXTRACTOR_VERSION
 
 
-class KnownFacts:
-    """Stored facts, and `fresh` ones."""
-
-    def __init__(self, stored: StoredFacts, fresh: pa.Table) -> None:
-        self._stored = stored
-        self._fresh = fresh
-        self._fresh_ids = set(fresh["content_id"].to_pylist())
-        self._fresh_names = ContentNames(fresh.select(list(CONTENT_COLUMNS)))
-
-    def names(self, content_id: str) -> FileNames | None:
-        """What a content holds for others."""
-        return self._fresh_names(content_id) if content_id in self._fresh_ids else self._stored.names(content_id)
-
-    def rows(self, contents: Collection[str], columns: Iterable[str]) -> pa.Table:
-        """The facts of these contents, those columns of them."""
-        wanted = ["content_id", *columns]
-        is_asked = pc.field("content_id").isin(pa.array(sorted(contents), pa.string()))
-        fresh = self._fresh.select(wanted).filter(is_asked)
-        return pa.concat_tables([fresh, *self._stored.rows(set(contents) - self._fresh_ids, wanted)])
-
-    def by_content(self, contents: Collection[str], columns: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-        """The same as dictionaries."""
-        return {row["content_id"]: row for row in self.rows(contents, columns).to_pylist()}
-
-
-def of_files(files: pa.Table, contents: pa.Table, *columns: str) -> pa.Table:
-    """The rows of `contents` given to the files that have them, with `columns` of the files."""
-    place_of = {content: place for place, content in enumerate(contents["content_id"].to_pylist())}
-    places = pa.array([place_of.get(content) for content in files["content_id"].to_pylist()], pa.int64())
-    known = files.filter(pc.is_valid(places))
-    rows = contents.take(places.drop_null()).drop_columns("content_id")
-    for name in (*columns, "path", "file_id"):
-        rows = rows.add_column(0, name, known[name])
-    return rows
+def _is_one_of(contents: Collection[str]) -> pc.Expression:
+    return pc.field("content_id").isin(pa.array(sorted(contents), pa.string()))

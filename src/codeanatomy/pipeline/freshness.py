@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from codeanatomy.pipeline.inputs import gather
-from codeanatomy.pipeline.plan import as_built
+from codeanatomy.impact.snapshots import snapshot_changes
+from codeanatomy.pipeline.inputs import files_at, gather
+from codeanatomy.pipeline.plan import as_built, plan_build
 from codeanatomy.pipeline.request import BuildRequest
-from codeanatomy.pipeline.run import paths_of, plan
-from codeanatomy.repo.diff import FileChanges, diff_files
+from codeanatomy.repo.diff import FileChanges
 from codeanatomy.store.builds import BuildRecord, check_whole, current_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import open_state
@@ -62,6 +62,5 @@ def freshness(request: BuildRequest) -> Freshness:
     check_whole(state, last)
     request = as_built(request, last)
     inputs = gather(request, location, state)
-    now = {file.path: file.content_id for file in inputs.snapshot.files}
-    reasons = plan(last, inputs, replace(request, full=False)).reasons
-    return Freshness(last, reasons, diff_files(paths_of(state, last), now))
+    changes = snapshot_changes(files_at(state, last, inputs.roots), inputs.files)
+    return Freshness(last, plan_build(last, inputs, full=False).reasons, changes.files)

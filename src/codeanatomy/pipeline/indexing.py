@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from threading import Event
@@ -22,21 +23,19 @@ import pyarrow.compute as pc
 
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.engine.places import scratch_directory
+from codeanatomy.engine.rows import as_frame, map_batches
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
-from codeanatomy.index.provider import Failed, Provider, Shard
+from codeanatomy.index.provider import Failed, Provider, Reader, Shard
 from codeanatomy.index.pyrefly import SHARD_BYTES
-from codeanatomy.pipeline.facts import KnownFacts, of_files
+from codeanatomy.pipeline.context import Build, task_count
+from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
-from codeanatomy.repo.modules import module_names
+from codeanatomy.repo.files import file_table
 from codeanatomy.repo.snapshot import Stamp
 from codeanatomy.store.paths import SCRATCH
-from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-FILES_PER_TASK = 100
-"""Enough that reading the definitions of what they mention is worth it."""
+    from codeanatomy.engine.rows import Rows
 
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder made there is private
 _ROOM = 16 * SHARD_BYTES
@@ -54,7 +53,7 @@ class Indexing:
         self._inputs = inputs
         self._cancelled = Event()
         files = [file for file in inputs.snapshot.files if file.content_id]
-        modules = module_names([file.path for file in inputs.snapshot.files], inputs.roots)
+        modules = [file.module for file in inputs.files.values()]
         self._results = provider.run(inputs.root, files, modules, scratch, self._cancelled, asked)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="indexing")
         self._next = self._pool.submit(self._advance)
@@ -96,11 +95,10 @@ class Indexing:
 
 
 @contextmanager
-def indexing(inputs: BuildInputs, asked: Collection[str] | None = None) -> Iterator[Indexing | None]:
-    """Start the indexer of `inputs`, if there is one, about all files or those that are asked about."""
+def indexing(inputs: BuildInputs, asked: Collection[str] | None = None) -> Iterator[Indexing]:
+    """Start the indexer of `inputs`, about all files or those that are asked about."""
     if inputs.provider is None:
-        yield None
-        return
+        raise AssertionError("a build without an index starts no indexer")
     with _scratch(inputs) as scratch:
         started = Indexing(inputs.provider, inputs, scratch, asked)
         try:
@@ -141,50 +139,59 @@ def _emptied(place: Path) -> Path:
     return place
 
 
-def read_documents(
-    spark: SparkSession, state: State, files: pa.Table, facts_version: int, started: Indexing
-) -> DataFrame:
-    """The documents of all shards, and a row for each file that has none. What is in a report that goes is kept."""
+def read_documents(build: Build, facts: Facts, started: Indexing, source_bytes: float) -> Rows:
+    """The documents of all shards, and a row for each file that has none."""
+    files = file_table(build.inputs.files.values())
+    spark = build.workers(source_bytes)
+    found: list[Rows] = []
+    for shard in started.shards():
+        rows = facts.of_files(_files_of(shard, files), ["line_starts", *SITE_COLUMNS], spark)
+        documents = map_batches(_spread(rows, source_bytes), _Reading(shard.reader()), DOCUMENTS)
+        found.append(documents if shard.is_last else _kept(documents))
+    found.append(pa.Table.from_batches([_others(files, started)]))
+    if spark is None:
+        return pa.concat_tables(found)
+    return reduce(lambda one, other: one.unionByName(other), (as_frame(spark, each) for each in found))
+
+
+SITE_COLUMNS = tuple(f"{dataset}.{field}" for dataset, fields in SITE_FIELDS.items() for field in fields)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Reads the documents of decoded files; pickled to the workers."""
+
+    read: Reader
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The documents of a batch of files."""
+        yield from self.read(batch.filter(pc.is_valid(batch["line_starts"])) for batch in batches)
+
+
+def _spread(rows: Rows, source_bytes: float) -> Rows:
+    """Rows that workers read, in as many tasks as suit so much source; enough that each file is read with others."""
+    return rows if isinstance(rows, pa.Table) else rows.repartition(task_count(source_bytes), "path")
+
+
+def _kept(rows: Rows) -> Rows:
+    """Rows computed now: the report they are read from goes."""
+    if isinstance(rows, pa.Table):
+        return rows
     from pyspark import StorageLevel  # noqa: PLC0415
 
-    from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
-    from codeanatomy.rules.evaluator import spark_schema  # noqa: PLC0415
-
-    frames = []
-    for shard in started.shards():
-        rows = _with_sites(spark, state, files, facts_version, shard)
-        read = rows.mapInArrow(shard.reader(), spark_schema(DOCUMENTS))
-        frames.append(read if shard.is_last else read.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY))
-    frames.append(frame_of(spark, pa.Table.from_batches([_others(files, started)])))
-    return reduce(lambda one, other: one.unionByName(other), frames)
+    return rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
 
 
-def read_documents_here(files: pa.Table, facts: KnownFacts, started: Indexing) -> pa.Table:
-    """The same for few files, read in this process."""
-    batches: list[pa.RecordBatch] = []
-    for shard in started.shards():
-        said = shard.rows()
-        asked = files.filter(pc.is_in(files["path"], said["path"].combine_chunks()))
-        contents = {each for each in asked["content_id"].to_pylist() if each}
-        sites = _sites(facts.rows(contents, ["line_starts", *SITE_FIELDS]))
-        rows = of_files(asked, sites, "size")
-        place_of = {path: place for place, path in enumerate(said["path"].to_pylist())}
-        of_row = said.take(pa.array([place_of[path] for path in rows["path"].to_pylist()], pa.int64()))
-        for name in said.column_names[1:]:
-            rows = rows.append_column(name, of_row[name])
-        batches += shard.reader()(rows.combine_chunks().to_batches())
-    return pa.Table.from_batches([*batches, _others(files, started)], DOCUMENTS.schema())
-
-
-def _sites(contents: pa.Table) -> pa.Table:
-    """The sites of decoded contents, each field as a list of its own."""
-    decoded = contents.filter(pc.is_valid(contents["line_starts"])).combine_chunks()
-    columns = {name: decoded[name] for name in ("content_id", "line_starts")}
-    for dataset, names in SITE_FIELDS.items():
-        lists = decoded[dataset].combine_chunks()
-        for name in names:
-            columns[f"{dataset}_{name}"] = pa.ListArray.from_arrays(lists.offsets, lists.values.field(name))
-    return pa.table(columns)
+def _files_of(shard: Shard, files: pa.Table) -> pa.Table:
+    """The files of a shard, with what its reader needs to know of each."""
+    known = shard.rows()
+    place_of = {path: place for place, path in enumerate(known["path"].to_pylist())}
+    places = pa.array([place_of.get(path) for path in files["path"].to_pylist()], pa.int64())
+    rows, known = files.filter(pc.is_valid(places)), known.take(places.drop_null())
+    for name in known.column_names:
+        if name != "path":
+            rows = rows.append_column(name, known[name])
+    return rows
 
 
 def _others(files: pa.Table, started: Indexing) -> pa.RecordBatch:
@@ -195,24 +202,3 @@ def _others(files: pa.Table, started: Indexing) -> pa.RecordBatch:
     if external := started.provider.external_symbols():
         rows.append(about_other_packages(external, name))
     return as_batch(rows)
-
-
-def _with_sites(spark: SparkSession, state: State, files: pa.Table, facts_version: int, shard: Shard) -> DataFrame:
-    """The files of a shard with what the reader needs: what the shard says of each, and their sites."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
-    from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
-    from codeanatomy.pipeline.datasets import read_facts  # noqa: PLC0415
-
-    asked = shard.rows()
-    known = files.select(["file_id", "path", "content_id", "size"]).join(asked, "path", join_type="inner")
-    facts = read_facts(spark, state, facts_version, "content_id", "line_starts", *SITE_FIELDS)
-    fields = [
-        F.col(f"{dataset}.{field}").alias(f"{dataset}_{field}")
-        for dataset, names in SITE_FIELDS.items()
-        for field in names
-    ]
-    decoded = facts.where(F.col("line_starts").isNotNull())
-    sites = decoded.select("content_id", "line_starts", *fields)
-    tasks = -(-known.num_rows // FILES_PER_TASK) or 1
-    return frame_of(spark, known).join(sites, "content_id").repartition(tasks, "path")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
+from codeanatomy.catalogue.tables import REPO_FILES
 from codeanatomy.engine.places import cache_directory
 from codeanatomy.engine.profiles import profile_named, shuffle_partitions_for
 from codeanatomy.engine.settings import EngineSettings
@@ -18,15 +19,18 @@ from codeanatomy.index.provider import Provider
 from codeanatomy.pipeline.plan import fingerprints
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.repo.config import RepoConfig, read_config
+from codeanatomy.repo.files import Files, with_modules
 from codeanatomy.repo.git import head_commit
 from codeanatomy.repo.identity import Identity, identify, identity_from
 from codeanatomy.repo.scan import ScanOptions, scan
-from codeanatomy.repo.snapshot import Snapshot, StatCache
+from codeanatomy.repo.snapshot import ScannedFile, Snapshot, StatCache
 from codeanatomy.rules.compiler import CompiledRule, compile_rules
 from codeanatomy.rules.definition import load_rules
+from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.failures import damaged
 from codeanatomy.store.location import StateLocation
 from codeanatomy.store.state import State
+from codeanatomy.store.tables import read_arrow
 
 DEFAULT_INDEX = "auto"
 
@@ -64,6 +68,15 @@ class BuildInputs:
     scratch: str | None
     repository: str = ""
 
+    @cached_property
+    def files(self) -> Files:
+        """The files of the snapshot as modules, by path."""
+        return with_modules(self.snapshot.files, self.roots)
+
+    def source_bytes(self, file_ids: Collection[str] | None = None) -> int:
+        """The size of these files, or of all."""
+        return sum(file.size for file in self.snapshot.files if file_ids is None or file.file_id in file_ids)
+
 
 def gather(request: BuildRequest, location: StateLocation, state: State | None) -> BuildInputs:
     """Scan the tree and compile the rules; nothing is written but the cache of stats."""
@@ -94,6 +107,14 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         scratch=request.scratch,
         repository=repository.as_text(),
     )
+
+
+def files_at(state: State, build: BuildRecord, roots: Sequence[str]) -> Files:
+    """The files of a published build."""
+    columns = ["path", "file_id", "content_id", "size", "status", "detail"]
+    rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns)
+    values = zip(*(rows[name].to_pylist() for name in columns), strict=True)
+    return with_modules((ScannedFile(*row) for row in values), roots)
 
 
 def _refuse_other(repository: Identity, state: State, root: Path) -> None:

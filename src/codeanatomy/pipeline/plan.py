@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeanatomy.catalogue.tables import STORED_TABLES
 from codeanatomy.engine.settings import EngineSettings
@@ -22,10 +23,12 @@ from codeanatomy.index.documents import INDEX_REVISION
 from codeanatomy.index.provider import Provider
 from codeanatomy.pipeline.request import BuildRequest, Mode
 from codeanatomy.repo.modules import NAMING_REVISION
-from codeanatomy.repo.snapshot import Snapshot
 from codeanatomy.resolve import RESOLVER_REVISION
-from codeanatomy.rules.compiler import CompiledRule
+from codeanatomy.rules.compiler import CompiledRule, needed_rules
 from codeanatomy.store.builds import BuildRecord
+
+if TYPE_CHECKING:
+    from codeanatomy.pipeline.inputs import BuildInputs
 
 
 def as_built(request: BuildRequest, last: BuildRecord) -> BuildRequest:
@@ -89,18 +92,12 @@ def fingerprints(
     }
 
 
-def plan_build(
-    last: BuildRecord | None,
-    snapshot: Snapshot,
-    current: Mapping[str, str],
-    rules: Sequence[CompiledRule],
-    *,
-    full: bool,
-) -> Plan:
+def plan_build(last: BuildRecord | None, inputs: BuildInputs, *, full: bool) -> Plan:
     """Compare with the last build; every reason to rebuild is named."""
     if last is None:
         return Plan(Mode.FULL, ("first build",))
-    before = last.fingerprints
+    before, current, provider = last.fingerprints, inputs.fingerprints, inputs.provider
+    rules = needed_rules(inputs.rules, documents=provider is not None)
     everything = tuple(table.name for table in STORED_TABLES)
     changed = [name for name in current if not name.startswith(_RULE) and before.get(name) != current[name]]
     known = any(name.startswith(_RULE) for name in before)
@@ -108,7 +105,7 @@ def plan_build(
     if full or invalidations or not known:
         reasons = [*(["full build asked for"] if full else []), *(f"{name} changed" for name in changed)]
         return Plan(Mode.FULL, tuple(reasons) or ("rules are not known",), tuple(invalidations))
-    reasons = ["files changed"] if last.snapshot_id != snapshot.snapshot_id else []
+    reasons = ["files changed"] if last.snapshot_id != inputs.snapshot.snapshot_id else []
     for name in sorted(name for name in current.keys() | before.keys() if name.startswith(_RULE)):
         if before.get(name) == current.get(name):
             continue
@@ -117,6 +114,8 @@ def plan_build(
             rule = name.removeprefix(_RULE)
             invalidations.append(Invalidation("rule", rule, tables))
             reasons.append(f"rule {rule} changed")
+    if reasons and provider is not None and not provider.can_index_some:
+        return Plan(Mode.FULL, (*reasons, "its indexer cannot index some files only"), tuple(invalidations))
     return Plan(Mode.INCREMENTAL if reasons else Mode.NOOP, tuple(reasons), tuple(invalidations))
 
 

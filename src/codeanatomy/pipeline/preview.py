@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from codeanatomy.impact.reasons import ImpactedFile
-from codeanatomy.pipeline.inputs import BuildInputs, gather
-from codeanatomy.pipeline.plan import Plan
+from codeanatomy.impact.affected import impact_of_everything
+from codeanatomy.impact.reasons import ImpactedFile, ReasonKind
+from codeanatomy.impact.snapshots import snapshot_changes
+from codeanatomy.pipeline.context import Build
+from codeanatomy.pipeline.inputs import gather
+from codeanatomy.pipeline.plan import Plan, plan_build
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest, Mode
-from codeanatomy.pipeline.run import plan, strategy_of
+from codeanatomy.pipeline.run import strategy_of, with_rules
 from codeanatomy.pipeline.stages import SCAN, analysis_stages, full_stages, update_stages
-from codeanatomy.store.builds import BuildRecord, check_whole, latest_build
+from codeanatomy.store.builds import check_whole, latest_build
 from codeanatomy.store.location import locate_state
-from codeanatomy.store.state import State, open_state, state_exists
+from codeanatomy.store.state import open_state, state_exists
 
 
 @dataclass(frozen=True)
@@ -53,33 +56,28 @@ def preview(request: BuildRequest, *, listener: Listener | None = None) -> Previ
     state = open_state(location) if state_exists(location) else None
     last = latest_build(state) if state else None
     inputs = gather(request, location, state)
-    strategy = strategy_of(request, inputs)
-    the_plan = plan(last, inputs, request)
-    if state is None or last is None or the_plan.mode is Mode.FULL:
-        return _of_everything(the_plan, state, last, inputs, (SCAN,))
-    check_whole(state, last)
-    if the_plan.mode is Mode.NOOP:
-        return Preview(the_plan, (), len(inputs.snapshot.files), (SCAN,))
-    from codeanatomy.pipeline.update import analyse, full_plan, scope_of, with_rules  # noqa: PLC0415 - loads the parser
-
-    analysed = (SCAN, *analysis_stages(inputs))
-
-    analysis = analyse(state, last, inputs, strategy, StageClock(listener or Silent()))
-    if instead := full_plan(the_plan, last, analysis.impact, request.max_impact_depth):
-        return _of_everything(instead, state, last, inputs, analysed)
-    scope = scope_of(state, last, analysis.impact, analysis.documents, the_plan)
-    return Preview(
-        the_plan,
-        with_rules(analysis.impact, the_plan).files,
-        len(inputs.snapshot.files),
-        (*analysed, *update_stages(the_plan, inputs, scope)),
+    plan = plan_build(last, inputs, full=request.full)
+    if state is None:
+        files = impact_of_everything(snapshot_changes({}, inputs.files), ReasonKind.FULL_REFRESH, "first build").files
+        return Preview(plan, files, len(inputs.snapshot.files), (SCAN, *full_stages(inputs)))
+    build = Build(state, last, inputs, plan, strategy_of(request, inputs), StageClock(listener or Silent()))
+    from codeanatomy.pipeline.analysis import (  # noqa: PLC0415 - loads the parser
+        affects_everything,
+        analyse,
+        cheaper_in_full,
+        scope_of,
     )
 
-
-def _of_everything(
-    the_plan: Plan, state: State | None, last: BuildRecord | None, inputs: BuildInputs, before: tuple[str, ...]
-) -> Preview:
-    from codeanatomy.pipeline.publishing import full_impact  # noqa: PLC0415
-
-    files = full_impact(the_plan, state, last, inputs).files
-    return Preview(the_plan, files, len(inputs.snapshot.files), (*before, *full_stages(inputs)))
+    if build.is_full or last is None:
+        return Preview(plan, affects_everything(build).files, len(inputs.snapshot.files), (SCAN, *full_stages(inputs)))
+    check_whole(state, last)
+    if plan.mode is Mode.NOOP:
+        return Preview(plan, (), len(inputs.snapshot.files), (SCAN,))
+    analysis = analyse(build)
+    analysed = (SCAN, *analysis_stages(inputs))
+    if instead := cheaper_in_full(build, analysis.impact, request.max_impact_depth):
+        files = affects_everything(replace(build, plan=instead)).files
+        return Preview(instead, files, len(inputs.snapshot.files), (*analysed, *full_stages(inputs)))
+    scope = scope_of(build, analysis)
+    files = with_rules(analysis.impact, plan).files
+    return Preview(plan, files, len(inputs.snapshot.files), (*analysed, *update_stages(plan, inputs, scope)))

@@ -1,93 +1,64 @@
-"""Which files of a snapshot could not be read or parsed whole, and why; a build reports each and goes on.
+"""Which files of a snapshot could not be read, parsed or indexed, and why; a build reports each and goes on.
 
-Beside them, how many questions of a file were not followed to their end because a limit was hit.
+Also: how many questions of a file were not followed to their end because a limit was hit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS
-from codeanatomy.extract import EXTRACTOR_VERSION
-from codeanatomy.impact.snapshots import SnapshotChanges
-from codeanatomy.pipeline.analysis import Impact
-from codeanatomy.pipeline.facts import KnownFacts
-from codeanatomy.pipeline.inputs import BuildInputs
-from codeanatomy.pipeline.reindexing import Documents
+from codeanatomy.catalogue.tables import ANSWERS
+from codeanatomy.impact.affected import Impact
+from codeanatomy.pipeline.context import Build
+from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.request import Problem
 from codeanatomy.repo.snapshot import ScannedFile, Skipped
-from codeanatomy.store.builds import BuildRecord
-from codeanatomy.store.state import State
-from codeanatomy.store.tables import read_arrow
+from codeanatomy.store.tables import TablePin, read_arrow
+
+if TYPE_CHECKING:
+    from codeanatomy.pipeline.analysis import Analysis
 
 SYNTAX_ERROR = "syntax_error"
 NOT_INDEXED = "not_indexed"
 _REASONS = {"decoder": "undecodable", "tree-sitter": SYNTAX_ERROR}
 
 
-def find_problems(
-    state: State, inputs: BuildInputs, facts_version: int, documents_version: int | None
-) -> tuple[Problem, ...]:
-    """One entry per troubled file, by path; a file with many errors is told by its first."""
-    without_document = _not_indexed(state, documents_version) if documents_version is not None else {}
-    flawed = read_arrow(
-        state,
-        FACTS,
-        facts_version,
-        ["content_id", "parse_errors"],
-        only=(pc.field("extractor") == EXTRACTOR_VERSION) & (pc.list_value_length(pc.field("parse_errors")) > 0),
-    )
-    errors = dict(zip(flawed["content_id"].to_pylist(), flawed["parse_errors"].to_pylist(), strict=True))
-    problems = []
-    for file in inputs.snapshot.files:
-        if problem := _problem(file, errors.get(file.content_id, ())):
-            problems.append(problem)
-        elif file.path in without_document:
-            problems.append(Problem(file.path, NOT_INDEXED, without_document[file.path]))
-    return tuple(problems)
+def find_problems(build: Build, analysis: Analysis, documents: Documents | None) -> tuple[Problem, ...]:
+    """One entry per file with a problem, by path; a file with many errors is reported by its first.
 
-
-def update_problems(
-    last: BuildRecord, inputs: BuildInputs, changes: SnapshotChanges, facts: KnownFacts, documents: Documents | None
-) -> tuple[Problem, ...]:
-    """The same for an update: files that did not change have the problems they had."""
-    changed = {*changes.rebuilt(), *changes.gone()}
-    said = documents.rows.select(["path", "status", "detail"]).to_pylist() if documents else []
-    changed |= {row["path"] for row in said}
-    failed = {row["path"]: row["detail"] for row in said if row["status"] == "failed"}
-    before = [Problem(**each) for each in last.figures["problems"]]
-    unchanged_failures = {  # rebuilt, and failed for the same reason again
-        each.path: each.detail
-        for each in before
-        if documents is not None and each.reason == NOT_INDEXED and each.path not in {row["path"] for row in said}
-    }
-    kept = {each.path: each for each in before if each.path not in changed}
-    files = [file for file in inputs.snapshot.files if file.path in changed]
-    errors = facts.by_content({file.content_id for file in files if file.content_id}, ["parse_errors"])
+    Files that did not change have the problems they had, but for their documents.
+    """
+    files = build.inputs.snapshot.files
+    changed = {file.path for file in files}
+    known: dict[str, Problem] = {}
+    if build.last and not build.is_full:
+        changed = set(analysis.impact.changes.rebuilt())
+        before = (Problem(**each) for each in build.last.figures["problems"])
+        known = {each.path: each for each in before if each.path not in changed and each.reason != NOT_INDEXED}
+    contents = {file.content_id for file in files if file.path in changed and file.content_id}
+    rows = analysis.facts.rows(contents, ["parse_errors"])
+    flawed = rows.filter(pc.list_value_length(pc.field("parse_errors")) > 0).to_pylist()
+    errors = {row["content_id"]: row["parse_errors"] for row in flawed}
     for file in files:
-        found = errors[file.content_id]["parse_errors"] if file.content_id in errors else ()
-        if problem := _problem(file, found):
-            kept[file.path] = problem
-        elif file.path in failed:
-            kept[file.path] = Problem(file.path, NOT_INDEXED, failed[file.path])
-        elif file.path in unchanged_failures:
-            kept[file.path] = Problem(file.path, NOT_INDEXED, unchanged_failures[file.path])
-    return tuple(kept[file.path] for file in inputs.snapshot.files if file.path in kept)
+        if file.path in changed and (problem := _problem(file, errors.get(file.content_id, ()))):
+            known[file.path] = problem
+    for path, detail in (_not_indexed(documents) if documents else {}).items():
+        known.setdefault(path, Problem(path, NOT_INDEXED, detail))
+    return tuple(known[file.path] for file in files if file.path in known)
 
 
-def find_limits(state: State, answers_version: int) -> dict[str, int]:
+def find_limits(build: Build, impact: Impact, answers: TablePin) -> dict[str, int]:
     """How many questions of each file hit a limit; only files that have any."""
-    return _limits_in(read_arrow(state, ANSWERS, answers_version, ["path"], only=pc.field("status") == "limit"))
-
-
-def update_limits(last: BuildRecord, impact: Impact) -> dict[str, int]:
-    """The same for an update, which has all answers of the files that were asked again."""
+    if build.last is None or build.is_full:
+        return _limits_in(
+            read_arrow(build.state, ANSWERS, answers.version, ["path"], only=pc.field("status") == "limit")
+        )
     unchanged = {path for path, file in impact.changes.after.items() if file.file_id not in impact.asked}
-    kept = {path: count for path, count in last.figures.get("limits", {}).items() if path in unchanged}
+    kept = {path: count for path, count in build.last.figures.get("limits", {}).items() if path in unchanged}
     return kept | _limits_in(impact.answers.filter(pc.field("status") == "limit"))
 
 
@@ -112,7 +83,8 @@ def _problem(file: ScannedFile, errors: Sequence[Mapping[str, Any]]) -> Problem 
     return Problem(file.path, _REASONS[first["source"]], f"line {first['line_start']}: {first['message']}{more}")
 
 
-def _not_indexed(state: State, documents_version: int) -> dict[str, str]:
+def _not_indexed(documents: Documents) -> dict[str, str]:
     """Why files have no document, by path."""
-    failed = read_arrow(state, DOCUMENTS, documents_version, ["path", "detail"], only=pc.field("status") == "failed")
+    rows = documents.read(["path", "detail", "status"])
+    failed = rows.filter(pc.field("status") == "failed")
     return dict(zip(failed["path"].to_pylist(), failed["detail"].to_pylist(), strict=True))

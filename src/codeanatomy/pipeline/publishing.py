@@ -14,19 +14,19 @@ from codeanatomy.catalogue import runs
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.engine.memory import PeakMemory
-from codeanatomy.impact.reasons import ImpactedFile, ReasonKind
-from codeanatomy.impact.snapshots import SnapshotChanges, snapshot_changes
-from codeanatomy.pipeline.analysis import Impact, snapshot_at, snapshot_of
+from codeanatomy.impact.affected import Impact
+from codeanatomy.impact.reasons import ReasonKind
+from codeanatomy.impact.snapshots import SnapshotChanges
+from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.plan import Plan
 from codeanatomy.pipeline.problems import NOT_INDEXED, SYNTAX_ERROR, not_looked_into
 from codeanatomy.pipeline.progress import StageClock
-from codeanatomy.pipeline.request import BuildResult, Mode, Problem, Strategy
+from codeanatomy.pipeline.request import BuildResult, Mode, Problem
 from codeanatomy.pipeline.stages import PUBLISH
 from codeanatomy.rules.compiler import CompiledRule
 from codeanatomy.store.builds import BuildRecord, new_build_id, publish
 from codeanatomy.store.bundles import write_bundle
-from codeanatomy.store.state import State
 from codeanatomy.store.tables import TablePin
 
 RULES = "rules.json"
@@ -35,10 +35,8 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a build made, and why: all that is told of it. `changed` has the tables in which a file's rows changed."""
+    """What a build did, and why: all that is reported. `changed` has the tables in which a file's rows changed."""
 
-    plan: Plan
-    strategy: Strategy
     impact: Impact
     changed: Mapping[str, Sequence[str]]
     pins: Mapping[str, TablePin]
@@ -49,21 +47,20 @@ class Outcome:
     costs: Mapping[str, float]
 
 
-def publish_build(
-    state: State, last: BuildRecord | None, inputs: BuildInputs, outcome: Outcome, clock: StageClock, peak: PeakMemory
-) -> BuildResult:
+def publish_build(build: Build, outcome: Outcome, peak: PeakMemory) -> BuildResult:
     """Make the build visible."""
+    state, last, inputs, plan, clock = build.state, build.last, build.inputs, build.plan, build.clock
     now = datetime.now(UTC)
     build_id = new_build_id(now)
     with clock.stage(PUBLISH):
-        rows = _bundle_rows(outcome)
+        rows = _bundle_rows(plan, outcome)
         rules = [_rule(each) for each in inputs.rules]
         manifest = {
             "build_id": build_id,
             "parent_build_id": last.build_id if last else None,
-            "mode": outcome.plan.mode,
-            "strategy": outcome.strategy,
-            "reasons": outcome.plan.reasons,
+            "mode": plan.mode,
+            "strategy": build.strategy,
+            "reasons": plan.reasons,
             "git_commit": inputs.git_commit,
             "snapshot_id": inputs.snapshot.snapshot_id,
             "repo_id": inputs.repo_id,
@@ -81,7 +78,7 @@ def publish_build(
             build_id=build_id,
             parent_build_id=last.build_id if last else None,
             created_at=now,
-            mode=outcome.plan.mode,
+            mode=plan.mode,
             snapshot_id=inputs.snapshot.snapshot_id,
             tables=outcome.pins,
             git_commit=inputs.git_commit,
@@ -91,8 +88,8 @@ def publish_build(
                 "problems": [asdict(problem) for problem in outcome.problems],
                 "limits": dict(outcome.limits),
                 "index": dict(outcome.index),
-                "strategy": outcome.strategy,
-                "reasons": list(outcome.plan.reasons),
+                "strategy": build.strategy,
+                "reasons": list(plan.reasons),
                 "costs": dict(outcome.costs),
                 "stages": [asdict(stage) for stage in clock.stages],
                 "seconds": clock.seconds(),
@@ -100,7 +97,7 @@ def publish_build(
             },
         )
         publish(state, made)
-    return result_of(made, outcome.plan.mode, inputs, outcome.written, clock, peak)
+    return result_of(made, plan.mode, inputs, outcome.written, clock, peak)
 
 
 def result_of(
@@ -143,18 +140,6 @@ def result_of(
     )
 
 
-def full_impact(plan: Plan, state: State | None, last: BuildRecord | None, inputs: BuildInputs) -> Impact:
-    """The impact of a full build: every file, and those that are gone."""
-    before = snapshot_at(state, last, inputs.roots) if state and last else {}
-    changes = snapshot_changes(before, snapshot_of(inputs))
-    settings = any(each.kind != "rule" for each in plan.invalidations)
-    kind = ReasonKind.SETTINGS_CHANGED if settings else ReasonKind.FULL_REFRESH
-    ref = "; ".join(plan.reasons)
-    files = [ImpactedFile(path, file.file_id, kind, ref) for path, file in changes.after.items()]
-    files += [ImpactedFile(path, before[path].file_id, ReasonKind.DELETED) for path in changes.files.deleted]
-    return Impact(changes, tuple(sorted(files, key=lambda file: file.path)))
-
-
 def _file_counts(outcome: Outcome, total: int) -> dict[str, int]:
     changes, problems = outcome.impact.changes.files, outcome.problems
     rebuilt = outcome.impact.rebuilt()
@@ -176,19 +161,16 @@ def _file_counts(outcome: Outcome, total: int) -> dict[str, int]:
 
 
 def index_figures(
-    choice: Mapping[str, str | None] | None,
-    fingerprint: str | None,
-    pins: Mapping[str, TablePin],
-    problems: tuple[Problem, ...],
-    seconds: float,
+    build: Build, pins: Mapping[str, TablePin], problems: tuple[Problem, ...], seconds: float
 ) -> dict[str, Any]:
     """What the index is, so that the build can be looked at, and built again, with the same."""
-    if choice is None:
+    provider = build.inputs.provider
+    if provider is None:
         return {"choice": "none", "scip": None, "provider": None, "documents": 0, "failed": 0}
     failed = sum(problem.reason == NOT_INDEXED for problem in problems)
     return {
-        **choice,
-        "provider": fingerprint,
+        **provider.choice(),
+        "provider": provider.fingerprint,
         "documents": pins[DOCUMENTS.name].rows - failed,
         "failed": failed,
         "seconds": round(seconds, 3),
@@ -205,7 +187,7 @@ def _rule(compiled: CompiledRule) -> dict[str, Any]:
     }
 
 
-def _bundle_rows(outcome: Outcome) -> dict[str, pa.Table]:
+def _bundle_rows(plan: Plan, outcome: Outcome) -> dict[str, pa.Table]:
     impact = outcome.impact
     ids = {path: file.file_id for side in (impact.changes.before, impact.changes.after) for path, file in side.items()}
     answers = [(ids[each.path], *each) for each in impact.answers_changed]
@@ -216,7 +198,7 @@ def _bundle_rows(outcome: Outcome) -> dict[str, pa.Table]:
     }
     datasets: dict[Dataset, Iterable[tuple[Any, ...]]] = {
         runs.DIFF_REPORT: _diff_report(impact.changes),
-        runs.INC_INVALIDATIONS: [(each.kind, each.name, list(each.tables)) for each in outcome.plan.invalidations],
+        runs.INC_INVALIDATIONS: [(each.kind, each.name, list(each.tables)) for each in plan.invalidations],
         runs.INC_CHANGED_EXPORTS: [(ids[each.path], *each) for each in impact.exports],
         runs.INC_CHANGED_ANSWERS: answers,
         runs.INC_IMPACTED_FILES: [

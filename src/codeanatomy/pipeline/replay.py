@@ -18,13 +18,15 @@ from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, REPO_FILES, STORED_TA
 from codeanatomy.engine.places import scratch_directory
 from codeanatomy.errors import InputError, StateError
 from codeanatomy.index.documents import INDEX_REVISION
+from codeanatomy.pipeline.context import Build, Engine
+from codeanatomy.pipeline.documents import Documents
+from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.inputs import BuildInputs, engine_settings
-from codeanatomy.pipeline.made import Made
-from codeanatomy.pipeline.plan import fingerprints
+from codeanatomy.pipeline.plan import Plan, fingerprints
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.publishing import MANIFEST, RULES
-from codeanatomy.pipeline.request import BuildRequest
-from codeanatomy.pipeline.run import engine_for
+from codeanatomy.pipeline.request import BuildRequest, Mode, Strategy
+from codeanatomy.pipeline.scope import ALL
 from codeanatomy.pipeline.verify import TableComparison, _compare_table, _Side
 from codeanatomy.repo.snapshot import ScannedFile, Snapshot, snapshot_id
 from codeanatomy.rules.recorded import compile_recorded
@@ -87,7 +89,8 @@ def replay(
     request: BuildRequest, build: str, *, listener: Listener | None = None, spark: SparkSession | None = None
 ) -> Replay:
     """Run the build whose id starts with `build` again, and compare."""
-    from codeanatomy.pipeline.evaluation import make_whole  # noqa: PLC0415 - loads Spark
+    from codeanatomy.pipeline.rule_inputs import Sources  # noqa: PLC0415 - loads Spark
+    from codeanatomy.pipeline.tables import compute_tables  # noqa: PLC0415
 
     began = time.monotonic()
     clock = StageClock(listener or Silent())
@@ -97,13 +100,22 @@ def replay(
     with scratch_directory(request.scratch) as scratch:
         inputs = _pinned_inputs(request, state, found, StateLocation.at(str(scratch.path)))
         beside = create_state(inputs.location, state.buckets, inputs.repo_id)
-        made = Made({name: pin for name, pin in found.tables.items() if name in (FACTS.name, DOCUMENTS.name)})
-        for name, pin in made.pins.items():
-            beside = lend_table(state, name, pin.version, beside)
-        with engine_for(inputs.settings, spark, clock) as session:
-            make_whole(session, beside, None, inputs, None, made, clock)
+        for name in (FACTS.name, DOCUMENTS.name):
+            if name in found.tables:
+                beside = lend_table(state, name, found.tables[name].version, beside)
+        documents = found.tables.get(DOCUMENTS.name)
+        with Engine(inputs.settings, clock, spark) as engine:
+            build_again = Build(beside, None, inputs, Plan(Mode.FULL, ("replay",)), Strategy.HYBRID, clock, engine)
+            sources = Sources(
+                build_again,
+                ALL,
+                Facts(beside, found.tables[FACTS.name]),
+                Documents(beside, documents.version) if documents else None,
+            )
+            written = compute_tables(sources, {}, [table.name for table in STORED_TABLES])
+            pins = {name: table.pin for name, table in written.items()}
             with clock.stage("compare"):
-                tables = _compare(session, _Side(state, found), _Side(beside, replace(found, tables=made.pins)))
+                tables = _compare(engine.session(), _Side(state, found), _Side(beside, replace(found, tables=pins)))
     return Replay(found.build_id, tables, time.monotonic() - began)
 
 

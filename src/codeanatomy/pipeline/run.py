@@ -1,49 +1,51 @@
-"""Run a build: scan, plan, extract, evaluate the rules, publish. One commit at the end makes it visible.
+"""Run a build: scan, plan, extract, index, find what is affected, compute the tables, publish.
 
-The order of the stages and nothing else; what a stage does is said in its own module. Until `publish` a reader sees the
-build before this one, whole.
+There is one way to build: a full build is an update on top of nothing. Until `publish` a reader sees the build before
+this one, whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, REPO_FILES
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, STORED_TABLES
 from codeanatomy.engine.memory import PeakMemory, peak_memory
-from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError, StateError
-from codeanatomy.pipeline.indexing import Indexing, indexing
+from codeanatomy.impact.affected import Impact, with_rule_changes
+from codeanatomy.pipeline.context import Build, Engine, fits_one_task
+from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.inputs import BuildInputs, OvertakenError, TreeChangedError, gather
-from codeanatomy.pipeline.made import Made
 from codeanatomy.pipeline.plan import Plan, plan_build
 from codeanatomy.pipeline.problems import find_limits, find_problems
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
-from codeanatomy.pipeline.publishing import Outcome, full_impact, index_figures, publish_build, result_of
-from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Problem, Strategy
-from codeanatomy.pipeline.stages import EXTRACT, INDEX, SCAN, START, analysis_stages, full_stages
-from codeanatomy.rules.compiler import needed_rules
-from codeanatomy.store.builds import BuildRecord, check_whole, latest_build
+from codeanatomy.pipeline.publishing import Outcome, index_figures, publish_build, result_of
+from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Strategy
+from codeanatomy.pipeline.scope import ALL, Scope
+from codeanatomy.pipeline.stages import SCAN, START, analysis_stages, full_stages, update_stages
+from codeanatomy.store.builds import check_whole, latest_build
+from codeanatomy.store.digests import NO_ROWS, SetDigest
 from codeanatomy.store.failures import writing
 from codeanatomy.store.layout import bucket_count_for
 from codeanatomy.store.lease import hold_lease
 from codeanatomy.store.location import locate_state
-from codeanatomy.store.owners import OWNER_DIGESTS, write_owner_digests
+from codeanatomy.store.owners import OWNER_DIGESTS, replace_owner_digests
 from codeanatomy.store.state import State, create_state, open_state, remember_repository, state_exists
-from codeanatomy.store.tables import read_arrow
+from codeanatomy.store.tables import Replaced, TablePin, WrittenTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from codeanatomy.pipeline.analysis import Analysis
 
 ATTEMPTS = 3
 """How often a build starts over when files change under it."""
 
 
 def build(request: BuildRequest, *, listener: Listener | None = None, spark: SparkSession | None = None) -> BuildResult:
-    """Bring the graph of a repository up to date, on `spark` if given, else on a session made for this build."""
+    """Bring the graph of a repository up to date, on `spark` if given, else on a session started for this build."""
     clock = StageClock(listener or Silent())
     with peak_memory() as peak:
         for _ in range(ATTEMPTS):
@@ -66,10 +68,10 @@ def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spar
         strategy = strategy_of(request, inputs)
         stage.rows = len(inputs.snapshot.files)
     last = latest_build(state) if state else None
-    the_plan = plan(last, inputs, request)
-    if state and last and the_plan.mode is not Mode.FULL:
+    plan = plan_build(last, inputs, full=request.full)
+    if state and last and plan.mode is not Mode.FULL:
         check_whole(state, last)
-    if state and last and the_plan.mode is Mode.NOOP:
+    if state and last and plan.mode is Mode.NOOP:
         if request.moved and state.repository != inputs.repository:
             with hold_lease(location):
                 remember_repository(state, inputs.repository)
@@ -81,23 +83,8 @@ def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spar
             raise OvertakenError(location.uri)
         if state.repository != inputs.repository:
             state = remember_repository(state, inputs.repository)
-        if last and the_plan.mode is Mode.INCREMENTAL:
-            outcome = _update(state, last, inputs, request, the_plan, strategy, clock, spark)
-            if isinstance(outcome, Plan):  # a full build is cheaper
-                the_plan = outcome
-            else:
-                return publish_build(state, last, inputs, outcome, clock, peak)
-        outcome = _build_all(state, last, inputs, the_plan, strategy, clock, spark)
-        return publish_build(state, last, inputs, outcome, clock, peak)
-
-
-def plan(last: BuildRecord | None, inputs: BuildInputs, request: BuildRequest) -> Plan:
-    """What a build of `inputs` on top of `last` has to do."""
-    rules = needed_rules(inputs.rules, documents=inputs.provider is not None)
-    found = plan_build(last, inputs.snapshot, inputs.fingerprints, rules, full=request.full)
-    if found.mode is Mode.INCREMENTAL and inputs.provider is not None and not inputs.provider.can_index_some:
-        return replace(found, mode=Mode.FULL, reasons=(*found.reasons, "its indexer cannot index some files only"))
-    return found
+        finished, outcome = _run(Build(state, last, inputs, plan, strategy, clock), request, spark)
+        return publish_build(finished, outcome, peak)
 
 
 def strategy_of(request: BuildRequest, inputs: BuildInputs) -> Strategy:
@@ -116,105 +103,102 @@ def _new_state(inputs: BuildInputs) -> State:
     return create_state(inputs.location, buckets, inputs.repo_id, inputs.repository)
 
 
-def _update(
-    state: State,
-    last: BuildRecord,
-    inputs: BuildInputs,
-    request: BuildRequest,
-    the_plan: Plan,
-    strategy: Strategy,
-    clock: StageClock,
-    spark: SparkSession | None,
-) -> Outcome | Plan:
-    """Rebuild what the changes reach; or the plan of a full build, if that is cheaper."""
-    from codeanatomy.pipeline.update import analyse, full_plan, rebuild  # noqa: PLC0415 - loads Spark
+def _run(build: Build, request: BuildRequest, spark: SparkSession | None) -> tuple[Build, Outcome]:
+    """Analyse, compute, write; an update that turns out to cost more than a full build becomes one."""
+    from codeanatomy.pipeline.analysis import analyse, cheaper_in_full, scope_of  # noqa: PLC0415 - loads the parser
+    from codeanatomy.pipeline.indexing import indexing  # noqa: PLC0415
 
+    inputs, clock = build.inputs, build.clock
+    settings = inputs.settings if build.is_full else replace(inputs.settings, short_run=True)
     with ExitStack() as stack:
+        started = stack.enter_context(indexing(inputs)) if build.is_full and inputs.provider else None
+        build = replace(build, engine=stack.enter_context(Engine(settings, clock, spark)))
+        clock.plan(full_stages(inputs) if build.is_full else (*analysis_stages(inputs), START))
+        analysis = analyse(build, started)
+        if build.is_full:
+            return build, _compute(build, analysis, ALL)
+        instead = cheaper_in_full(build, analysis.impact, request.max_impact_depth)
+        if instead is None:
+            scope = scope_of(build, analysis)
+            clock.plan(update_stages(build.plan, inputs, scope))
+            return build, _compute(build, analysis, scope)
+    return _run(replace(build, plan=instead, engine=None), request, spark)
 
-        @cache
-        def engine() -> SparkSession:
-            return stack.enter_context(engine_for(replace(inputs.settings, short_run=True), spark, clock))
 
-        made = Made(dict(last.tables))
-        clock.plan((*analysis_stages(inputs), START))  # the analysis of a large change needs the engine
-        analysis = analyse(state, last, inputs, strategy, clock, made, engine)
-        if instead := full_plan(the_plan, last, analysis.impact, request.max_impact_depth):
-            return instead
-        return rebuild(engine(), state, last, inputs, the_plan, strategy, analysis, made, clock)
+def _compute(build: Build, analysis: Analysis, scope: Scope) -> Outcome:
+    """Compute the rows of the scope, and of tables whose rules changed; write them."""
+    from codeanatomy.pipeline.rule_inputs import Sources  # noqa: PLC0415 - loads Spark
+    from codeanatomy.pipeline.tables import compute_tables, write_documents  # noqa: PLC0415
 
-
-def _build_all(
-    state: State,
-    last: BuildRecord | None,
-    inputs: BuildInputs,
-    the_plan: Plan,
-    strategy: Strategy,
-    clock: StageClock,
-    spark: SparkSession | None,
-) -> Outcome:
-    """Compute every table from facts."""
-    from codeanatomy.pipeline.evaluation import make_whole  # noqa: PLC0415 - a no-op build never loads Spark
-    from codeanatomy.pipeline.extraction import extract_new_contents  # noqa: PLC0415
-
-    made = Made()
-    clock.plan(full_stages(inputs))
-    with indexing(inputs) as started, engine_for(inputs.settings, spark, clock) as session:
-        with clock.stage(EXTRACT) as stage:
-            known = last.tables.get(FACTS.name) if last else None
-            made.pins[FACTS.name] = extract_new_contents(session, state, inputs, known, clock.listener, stage)
-            made.written[FACTS.name] = stage.rows != 0
-        make_whole(session, state, last, inputs, started, made, clock)
-        made.add(
-            write_owner_digests(state, made.owners, previous=last.tables.get(OWNER_DIGESTS.name) if last else None)
-        )
-    problems = find_problems(state, inputs, made.pins[FACTS.name].version, made.version(DOCUMENTS))
+    began = build.clock.seconds()
+    written = dict(analysis.written)
+    if (documents := analysis.documents) is not None:
+        replaced = Replaced(documents.replaced, scope.before.get(DOCUMENTS.name, {}))
+        written[DOCUMENTS.name] = write_documents(build, documents.rows, replaced)
+    pins = build.pins() | {FACTS.name: analysis.facts.pinned}
+    whole = frozenset() if build.is_full else build.plan.whole
+    sources = Sources(build, scope, analysis.facts, _documents(build, pins | _pins(written)))
+    if scope.owners is None or scope.owners:
+        scoped = [table.name for table in STORED_TABLES if table.name not in whole]
+        written |= compute_tables(sources, pins, scoped, None if build.is_full else analysis.impact.answers)
+    if whole:
+        written |= compute_tables(replace(sources, scope=ALL), pins | _pins(written), whole)
+    digests = {name: table.owners for name, table in written.items()}
+    written[OWNER_DIGESTS.name], changed = _write_digests(build, scope, digests, whole)
+    pins |= _pins(written)
+    problems = find_problems(build, analysis, sources.documents)
     return Outcome(
-        plan=the_plan,
-        strategy=strategy,
-        impact=full_impact(the_plan, state, last, inputs),
-        changed={},
-        pins=made.pins,
-        written=made.written,
+        impact=with_rules(analysis.impact, build.plan),
+        changed=changed,
+        pins=pins,
+        written={FACTS.name: analysis.facts.extracted > 0} | {name: each.written for name, each in written.items()},
         problems=problems,
-        limits=find_limits(state, made.pins[ANSWERS.name].version),
-        index=_index_figures(started, made, problems),
-        costs=_costs(clock, len(inputs.snapshot.files)),
+        limits=find_limits(build, analysis.impact, pins[ANSWERS.name]),
+        index=index_figures(build, pins, problems, analysis.indexing_seconds),
+        costs=_costs(build, scope, build.clock.seconds() - began),
     )
 
 
-def _costs(clock: StageClock, files: int) -> dict[str, float]:
-    """What computing every table took, without what is not done twice for the same contents."""
-    once = (SCAN, START, EXTRACT, INDEX)
-    return {
-        "full_seconds": clock.seconds() - sum(s.seconds for s in clock.stages if s.name in once),
-        "full_files": files,
+def _pins(written: Mapping[str, WrittenTable]) -> dict[str, TablePin]:
+    return {name: table.pin for name, table in written.items()}
+
+
+def _documents(build: Build, pins: Mapping[str, TablePin]) -> Documents | None:
+    return Documents(build.state, pins[DOCUMENTS.name].version) if build.inputs.provider else None
+
+
+def with_rules(impact: Impact, plan: Plan) -> Impact:
+    """The impact, with the files that are rebuilt in some tables because a rule changed."""
+    changed = ", ".join(sorted(each.name for each in plan.invalidations if each.tables))
+    return with_rule_changes(impact, changed) if changed and plan.mode is not Mode.FULL else impact
+
+
+def _costs(build: Build, scope: Scope, seconds: float) -> dict[str, float]:
+    """What computing every table took, and what that took per file of an update that was not small."""
+    if scope.rebuilt is None:
+        return {"full_seconds": seconds, "full_files": len(build.inputs.snapshot.files)}
+    costs = dict(build.last.figures.get("costs", {})) if build.last else {}
+    if not fits_one_task(build.inputs.source_bytes(scope.rebuilt)):
+        costs["update_seconds_per_file"] = seconds / len(scope.rebuilt)
+    return costs
+
+
+def _write_digests(
+    build: Build, scope: Scope, written: Mapping[str, Mapping[str, SetDigest]], whole: Collection[str]
+) -> tuple[WrittenTable, dict[str, tuple[str, ...]]]:
+    """Store what each owner has now; the tables in which the rows of each changed (not told of a full build)."""
+    base = build.pin(OWNER_DIGESTS.name)
+    if scope.owners is None:
+        return replace_owner_digests(build.state, written, base, None, {}), {}
+    tables = scope.before.keys() | written.keys()
+    owners = set(scope.owners)
+    if whole:
+        owners |= {owner for name in tables for owner in (*scope.before.get(name, ()), *written.get(name, ()))}
+    before = {name: {each: scope.before.get(name, {}).get(each, NO_ROWS) for each in owners} for name in tables}
+    now = {
+        name: {each: written.get(name, {}).get(each, NO_ROWS if name in whole else had) for each, had in was.items()}
+        for name, was in before.items()
     }
-
-
-def _index_figures(started: Indexing | None, made: Made, problems: tuple[Problem, ...]) -> dict[str, Any]:
-    if started is None:
-        return index_figures(None, None, made.pins, problems, 0.0)
-    provider = started.provider
-    return index_figures(provider.choice(), provider.fingerprint, made.pins, problems, started.seconds)
-
-
-@contextmanager
-def engine_for(settings: EngineSettings, spark: SparkSession | None, clock: StageClock) -> Iterator[SparkSession]:
-    """The session that is given, or one that is made and ended here."""
-    if spark is not None:
-        yield spark
-        return
-    from codeanatomy.engine.session import open_engine  # noqa: PLC0415 - a no-op build never loads Spark
-
-    with ExitStack() as stack:
-        with clock.stage(START):
-            session = stack.enter_context(open_engine(settings))
-        yield session
-
-
-def paths_of(state: State, build: BuildRecord | None) -> dict[str, str | None]:
-    """The content of each file of a build, by path."""
-    if build is None:
-        return {}
-    rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, ["path", "content_id"])
-    return dict(zip(rows["path"].to_pylist(), rows["content_id"].to_pylist(), strict=True))
+    stored = replace_owner_digests(build.state, now, base, None if whole else owners, before)
+    changed = {each: tuple(sorted(name for name in tables if now[name][each] != before[name][each])) for each in owners}
+    return stored, changed

@@ -1,7 +1,7 @@
 """The stages of a build, in one list: `plan` prints it, and a build can run no stage that is not in it.
 
 What an update has to do is known only after its analysis, so the list comes in two parts: up to there, and from there.
-Which tables are made, and in which order, is what the rules say.
+Which tables are computed, and in which order, is what the rules say.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from graphlib import TopologicalSorter
 
-from codeanatomy.catalogue.tables import ANSWERS, DOCUMENT_VIEWS, DOCUMENTS, SCIP_DOCUMENTS, STORED_TABLES
+from codeanatomy.catalogue.tables import ANSWERS, STORED_TABLES
 from codeanatomy.pipeline.inputs import BuildInputs
-from codeanatomy.pipeline.made import Scope
 from codeanatomy.pipeline.plan import Plan
+from codeanatomy.pipeline.scope import Scope
 from codeanatomy.rules.compiler import CompiledRule, by_output, dependencies, needed_rules
 
 SCAN = "scan"
@@ -30,10 +30,9 @@ def analysis_stages(inputs: BuildInputs) -> tuple[str, ...]:
 
 def update_stages(plan: Plan, inputs: BuildInputs, scope: Scope) -> tuple[str, ...]:
     """What an update does after its analysis."""
-    rules = _needed(inputs)
-    of_files = [rule for rule in rules if not rule.is_global]
-    scoped = [table for table in tables_of(of_files) if table not in plan.whole] if scope else []
-    return (START, *scoped, *(table for table in tables_of(rules) if table in plan.whole), PUBLISH)
+    tables = tables_of(_needed(inputs))
+    scoped = [table for table in tables if table not in plan.whole] if scope.owners else []
+    return (START, *scoped, *(table for table in tables if table in plan.whole), PUBLISH)
 
 
 def full_stages(inputs: BuildInputs) -> tuple[str, ...]:
@@ -42,20 +41,17 @@ def full_stages(inputs: BuildInputs) -> tuple[str, ...]:
 
 
 def needs_of(rules: Iterable[CompiledRule]) -> dict[str, set[str]]:
-    """What is made with these rules, the answers and the documents among it, and what each dataset is made from."""
-    said = {dataset.name for dataset in (SCIP_DOCUMENTS, *DOCUMENT_VIEWS)}
-    needs = dependencies(by_output(rules))
-    made = {name: {DOCUMENTS.name if each in said else each for each in needed} for name, needed in needs.items()}
-    return {DOCUMENTS.name: set(), ANSWERS.name: {DOCUMENTS.name}, **made}
+    """What is computed with these rules, the answers among it, and what each dataset is computed from."""
+    return {ANSWERS.name: set(), **dependencies(by_output(rules))}
 
 
 def sorter_of(needs: Mapping[str, Collection[str]]) -> TopologicalSorter[str]:
-    """Hands out each dataset after all that it needs and that is made as well."""
+    """Hands out each dataset after all that it needs and that is computed as well."""
     return TopologicalSorter({name: set(needed) & needs.keys() for name, needed in needs.items()})
 
 
 def tables_of(rules: Iterable[CompiledRule]) -> list[str]:
-    """The stored tables that are made with these rules, each after those that it needs."""
+    """The stored tables that are computed with these rules, each after those that it needs."""
     stored = {table.name for table in STORED_TABLES}
     sorter = sorter_of(needs_of(rules))
     sorter.prepare()

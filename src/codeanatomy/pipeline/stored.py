@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, SCIP_DOCUMENTS, STORED_TABLES
 from codeanatomy.engine.profiles import profile_named
 from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.pipeline.context import engine_for
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest
-from codeanatomy.pipeline.run import engine_for
 from codeanatomy.pipeline.verify import TableComparison, Verification
 from codeanatomy.store.audit import check_bytes, digests_on_disk
 from codeanatomy.store.builds import BuildRecord, current_build
@@ -44,7 +44,7 @@ def verify_stored(
     settings = EngineSettings(
         profile=profile_named(request.profile), master=request.master, remote=request.remote, conf=request.spark_conf
     )
-    with engine_for(settings, spark, clock) as session, clock.stage("rows"), writing(state.location):
+    with engine_for(settings, clock, spark) as session, clock.stage("rows"), writing(state.location):
         found = _digests(session, state, last)
     tables = {name: _compared(last.tables[name], digests) for name, digests in found.items()}
     return Verification(last.build_id, tables, time.monotonic() - began)
@@ -52,15 +52,13 @@ def verify_stored(
 
 def _digests(spark: SparkSession, state: State, build: BuildRecord) -> dict[str, dict[int, SetDigest]]:
     """The digests of every table of the build, by bucket, computed from the rows."""
-    from codeanatomy.pipeline.extraction import IDENTITY  # noqa: PLC0415 - loads the parser
-
     documents = replace(SCIP_DOCUMENTS, name=DOCUMENTS.name)
     versions = {
         table: build.tables[table.name].version
         for table in (*STORED_TABLES, documents)
         if table is not documents or documents.name in build.tables
     }
-    facts = identity_digest(read_arrow(state, FACTS, build.tables[FACTS.name].version, IDENTITY), IDENTITY)
+    facts = identity_digest(read_arrow(state, FACTS, build.tables[FACTS.name].version, FACTS.identity), FACTS.identity)
     return {
         **digests_on_disk(spark, state, versions),
         OWNER_DIGESTS.name: own_digests(state, build.tables[OWNER_DIGESTS.name]),

@@ -23,10 +23,10 @@ from codeanatomy.engine.places import scratch_directory
 from codeanatomy.errors import InputError
 from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.inputs import BuildInputs, gather
-from codeanatomy.pipeline.plan import as_built
+from codeanatomy.pipeline.plan import as_built, plan_build
 from codeanatomy.pipeline.progress import Listener
 from codeanatomy.pipeline.request import BuildRequest
-from codeanatomy.pipeline.run import build, plan
+from codeanatomy.pipeline.run import build
 from codeanatomy.store.builds import BuildRecord, check_whole, current_build
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS
@@ -115,7 +115,7 @@ def verify(
     check_whole(state, last)
     request = as_built(request, last)
     inputs = gather(request, location, state)
-    if reasons := plan(last, inputs, replace(request, full=False)).reasons:
+    if reasons := plan_build(last, inputs, full=False).reasons:
         raise InputError(
             f"the last build is out of date ({', '.join(reasons)})", hint="run `codeanatomy build`, then verify"
         )

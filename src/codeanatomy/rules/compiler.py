@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
 
 import pyarrow as pa
 import sqlglot
@@ -34,6 +35,15 @@ DIALECT = "spark"
 OWNER = "file_id"
 
 
+class TableReference(NamedTuple):
+    """Where the text of a rule names an input."""
+
+    name: str
+    start: int
+    end: int
+    has_alias: bool
+
+
 @dataclass(frozen=True)
 class CompiledRule:
     """A rule, and what its syntax tree says of it."""
@@ -43,6 +53,17 @@ class CompiledRule:
     columns: tuple[str, ...]
     identity: str
     tree: exp.Select
+    references: tuple[TableReference, ...]
+
+    def sql_over(self, views: Mapping[str, str]) -> str:
+        """The rule's SQL, reading each of its inputs from the view of that name."""
+        text = self.rule.sql
+        for reference in sorted(self.references, key=lambda each: each.start, reverse=True):
+            if reference.name not in self.inputs:  # a common table expression of the rule's own
+                continue
+            view = views[reference.name] if reference.has_alias else f"{views[reference.name]} AS {reference.name}"
+            text = text[: reference.start] + view + text[reference.end :]
+        return text
 
     @property
     def is_global(self) -> bool:
@@ -101,9 +122,18 @@ def unmade(rules: Sequence[CompiledRule]) -> tuple[Dataset, ...]:
     return tuple(view for view in VIEWS if view.name in read - made)
 
 
+def references_in(parsed: exp.Expr) -> tuple[TableReference, ...]:
+    """Where a statement, as it was parsed, names a table."""
+    return tuple(
+        TableReference(table.name, table.this.meta["start"], table.this.meta["end"] + 1, bool(table.alias))
+        for table in parsed.find_all(exp.Table)
+    )
+
+
 def _compile(rule: Rule, schema: MappingSchema) -> CompiledRule:
     try:
         parsed = sqlglot.parse_one(rule.sql, dialect=DIALECT)
+        references = references_in(parsed)
         tree = qualify(parsed, schema=schema, dialect=DIALECT, validate_qualify_columns=True, quote_identifiers=False)
     except SqlglotError as error:
         raise RuleError(f"rule {rule.name}: {str(error).splitlines()[0]}") from error
@@ -120,7 +150,7 @@ def _compile(rule: Rule, schema: MappingSchema) -> CompiledRule:
     columns = tuple(tree.named_selects)
     _check_columns(rule, columns)
     _check_types(rule, annotate_types(tree, schema=schema, dialect=DIALECT))
-    compiled = CompiledRule(rule, tuple(sorted(inputs)), columns, _identity(rule, tree), tree)
+    compiled = CompiledRule(rule, tuple(sorted(inputs)), columns, _identity(rule, tree), tree, references)
     _check_owner(compiled)
     return compiled
 

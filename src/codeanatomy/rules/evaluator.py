@@ -6,43 +6,51 @@ because Spark's analysis of a statement costs more than its parsing by far.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+import secrets
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
-from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.engine.frames import spark_schema
 from codeanatomy.rules.compiler import CompiledRule
 from codeanatomy.rules.definition import RuleError
 
 
-def offer(name: str, frame: DataFrame) -> None:
-    """Let rules read `frame` under this dataset name."""
-    frame.createOrReplaceTempView(name)
+class RuleInputs:
+    """The frames that rules read, by dataset name. They belong to one evaluation: no other on the session sees them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._prefix = f"codeanatomy_{secrets.token_hex(8)}_"
+        self._views: dict[str, str] = {}
+
+    def offer(self, name: str, frame: DataFrame) -> None:
+        """Let rules read `frame` under this dataset name."""
+        frame.createOrReplaceTempView(f"{self._prefix}{name}")
+        self._views[name] = f"{self._prefix}{name}"
+
+    def evaluate(self, rules: Sequence[CompiledRule]) -> DataFrame:
+        """The union of `rules`, which share one output, with every column of it."""
+        frame = self._spark.sql("\nUNION ALL\n".join(_statement(each, self._views) for each in rules))
+        expected = {f.name: f.dataType for f in spark_schema(rules[0].rule.output)}
+        for field in frame.schema:
+            if expected[field.name] != field.dataType:
+                want, got = expected[field.name].simpleString(), field.dataType.simpleString()
+                names = ", ".join(each.rule.name for each in rules)
+                raise RuleError(f"rule {names}: column {field.name} is {got}, the contract says {want}")
+        return frame
+
+    def __enter__(self) -> RuleInputs:
+        """Nothing is offered yet."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Take back what was offered."""
+        for view in self._views.values():
+            self._spark.catalog.dropTempView(view)
 
 
-def evaluate(spark: SparkSession, rules: Sequence[CompiledRule]) -> DataFrame:
-    """The union of `rules`, which share one output, with every column of it."""
-    frame = spark.sql("\nUNION ALL\n".join(_statement(each) for each in rules))
-    output = rules[0].rule.output
-    expected = {f.name: f.dataType for f in spark_schema(output)}
-    for field in frame.schema:
-        if expected[field.name] != field.dataType:
-            want, got = expected[field.name].simpleString(), field.dataType.simpleString()
-            names = ", ".join(each.rule.name for each in rules)
-            raise RuleError(f"rule {names}: column {field.name} is {got}, the contract says {want}")
-    return frame
-
-
-@cache
-def spark_schema(dataset: Dataset) -> StructType:
-    """The dataset's schema in Spark's types."""
-    return from_arrow_schema(dataset.schema())
-
-
-def _statement(compiled: CompiledRule) -> str:
+def _statement(compiled: CompiledRule, views: Mapping[str, str]) -> str:
     """Every column of the output, in its order: the rule's own, the contract's constants, typed nulls."""
     constants = compiled.rule.constants()
     columns = [
@@ -51,7 +59,7 @@ def _statement(compiled: CompiledRule) -> str:
         else f"CAST({_literal(constants.get(field.name))} AS {field.dataType.simpleString()}) AS `{field.name}`"
         for field in spark_schema(compiled.rule.output)
     ]
-    return f"SELECT {', '.join(columns)} FROM (\n{compiled.rule.sql}\n)"  # noqa: S608 - ours, or held against ours
+    return f"SELECT {', '.join(columns)} FROM (\n{compiled.sql_over(views)}\n)"  # noqa: S608 - ours, or held against ours
 
 
 def _literal(value: str | float | None) -> str:

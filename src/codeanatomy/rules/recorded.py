@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+import sqlglot
 from sqlglot import exp
 
 from codeanatomy.errors import InputError
-from codeanatomy.rules.compiler import DIALECT, CompiledRule, compile_rules
+from codeanatomy.rules.compiler import DIALECT, CompiledRule, compile_rules, references_in
 from codeanatomy.rules.definition import RuleError, load_rules, parse_rule
 
 
@@ -37,7 +38,8 @@ def _held_against(known: set[str], compiled: CompiledRule) -> CompiledRule:
             f"no rule of this version of codeanatomy has a {min(unknown)}"
         )
     sql = compiled.tree.sql(dialect=DIALECT, comments=False)
-    return replace(compiled, rule=replace(compiled.rule, sql=sql))
+    references = references_in(sqlglot.parse_one(sql, dialect=DIALECT))
+    return replace(compiled, rule=replace(compiled.rule, sql=sql), references=references)
 
 
 def _parts(rules: Iterable[CompiledRule]) -> set[str]:

@@ -13,6 +13,7 @@ from codeanatomy.store.builds import (
     publish,
     rollback_build,
 )
+from codeanatomy.store.datafiles import CollectedRows, WorkerRows, collect_rows
 from codeanatomy.store.digests import NO_ROWS, SetDigest, total
 from codeanatomy.store.layout import BUCKET, bucket_count_for, bucket_of
 from codeanatomy.store.lease import Lease, hold_lease
@@ -20,9 +21,9 @@ from codeanatomy.store.location import StateLocation
 from codeanatomy.store.retention import GcReport, collect_garbage
 from codeanatomy.store.state import State, create_state, open_state, state_exists
 from codeanatomy.store.tables import (
+    Replaced,
     TablePin,
     WrittenTable,
-    append_collected,
     append_rows,
     data_files,
     open_arrow,
@@ -30,7 +31,6 @@ from codeanatomy.store.tables import (
     read_arrow,
     read_table,
     replace_rows,
-    write_table,
 )
 
 __all__ = [
@@ -38,18 +38,21 @@ __all__ = [
     "NO_ROWS",
     "ROLLBACK",
     "BuildRecord",
+    "CollectedRows",
     "GcReport",
     "Lease",
+    "Replaced",
     "SetDigest",
     "State",
     "StateLocation",
     "TablePin",
+    "WorkerRows",
     "WrittenTable",
-    "append_collected",
     "append_rows",
     "bucket_count_for",
     "bucket_of",
     "collect_garbage",
+    "collect_rows",
     "create_state",
     "data_files",
     "find_build",
@@ -67,5 +70,4 @@ __all__ = [
     "rollback_build",
     "state_exists",
     "total",
-    "write_table",
 ]

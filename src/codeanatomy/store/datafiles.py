@@ -63,11 +63,25 @@ class DataFile:
     owners: Mapping[str, SetDigest] = field(default_factory=dict)
 
 
-def write_by_spark(frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str] = ()) -> list[DataFile]:
-    """Write the rows of owners, laid out as they are, and measure the files that came out.
+@dataclass(frozen=True)
+class CollectedRows:
+    """Rows in this process, and the digest of the rows of each owner."""
 
-    Where `identity` names what is in a row, that alone is digested.
-    """
+    table: pa.Table
+    digests: Mapping[str, SetDigest]
+
+
+@dataclass(frozen=True)
+class WorkerRows:
+    """Rows without an owner that Python workers make from the batches of `source`, and write where they make them."""
+
+    source: DataFrame
+    make: Make = iter
+
+
+def write_by_spark(frame: DataFrame, dataset: Dataset, state: State) -> list[DataFile]:
+    """Write rows of owners in buckets, and measure the files."""
+    frame = _bucketed(frame, dataset, state)
     schema = relaxed(stored_schema(dataset))
     if set(frame.columns) != set(schema.names):
         raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(schema.names)}")
@@ -84,22 +98,20 @@ def write_by_spark(frame: DataFrame, dataset: Dataset, state: State, identity: S
     boundary("table.files_written", dataset.name)
     reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
     written = reader.option("pathGlobFilter", f"{basename}*").parquet(*literal_paths([uri]))
-    return _sealed(_measure(written, dataset, identity), dataset, state.location)
+    return _sealed(_measure(written, dataset), dataset, state.location)
 
 
-def write_by_workers(
-    frame: DataFrame, dataset: Dataset, state: State, identity: Sequence[str], make: Make
-) -> list[DataFile]:
+def write_by_workers(rows: WorkerRows, dataset: Dataset, state: State) -> list[DataFile]:
     """Have rows without an owner made and written by Spark's Python workers."""
-    writer = _part_writer(dataset, state, dataset.name, identity, make)
-    written = frame.mapInArrow(writer, "file string, size bigint, rows bigint, digest string").collect()
+    writer = _part_writer(dataset, state, dataset.name, rows.make)
+    written = rows.source.mapInArrow(writer, "file string, size bigint, rows bigint, digest string").collect()
     boundary("table.files_written", dataset.name)
     return [_part(row["file"], row["size"], row["rows"], row["digest"]) for row in written]
 
 
-def write_here(rows: pa.Table, dataset: Dataset, state: State, identity: Sequence[str]) -> list[DataFile]:
+def write_here(rows: pa.Table, dataset: Dataset, state: State) -> list[DataFile]:
     """Write rows without an owner from this process."""
-    writer = _part_writer(dataset, state, dataset.name, identity, iter)
+    writer = _part_writer(dataset, state, dataset.name)
     files = [_part(**row) for written in writer(rows.to_batches()) for row in written.to_pylist()]
     boundary("table.files_written", dataset.name)
     return files
@@ -112,7 +124,7 @@ def write_buckets_here(
 
     def write(bucket: int) -> list[DataFile]:
         folder = f"{BUCKET}={bucket}"
-        writer = _part_writer(dataset, state, f"{dataset.name}/{folder}", (), iter)
+        writer = _part_writer(dataset, state, f"{dataset.name}/{folder}")
         parts = (_part(**row) for written in writer(rows_of(bucket).to_batches()) for row in written.to_pylist())
         return [replace(part, path=f"{folder}/{part.path}", bucket=bucket) for part in parts]
 
@@ -122,29 +134,28 @@ def write_buckets_here(
     return files
 
 
-def collect_rows(
-    frame: DataFrame, dataset: Dataset, owners: Collection[str], identity: Sequence[str] = ()
-) -> tuple[pa.Table, dict[str, SetDigest]]:
-    """The rows of `owners` in `frame`, and the digest of each one's."""
+def collect_rows(frame: DataFrame, dataset: Dataset, owners: Collection[str] | None = None) -> CollectedRows:
+    """The rows of `frame`, or those of `owners`."""
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    found = frame.select("*", *hash_columns(_digested(dataset, identity))).coalesce(1).toArrow()
-    found = found.filter(pc.is_in(found[OWNER], pa.array(owners, pa.string())))
+    found = frame.select("*", *hash_columns(_digested(dataset))).coalesce(1).toArrow()
+    if owners is not None:
+        found = found.filter(pc.is_in(found[OWNER], pa.array(owners, pa.string())))
     rows = found.select(list(dataset.names()))
     if gaps := [c.name for c in dataset.columns if c.required and rows[c.name].null_count]:
         raise ValueError(f"{dataset.name}: null in one of the required columns {gaps}")
-    return rows.cast(dataset.schema()), digests_by(found, OWNER)
+    return CollectedRows(rows.cast(dataset.schema()), digests_by(found, OWNER))
 
 
-def owner_digests(frame: DataFrame, dataset: Dataset, identity: Sequence[str]) -> dict[str, SetDigest]:
-    """The digest of the rows of each owner in `frame`, which has the columns that name a row."""
-    return digests_by(frame.select(OWNER, *hash_columns(_digested(dataset, identity))).coalesce(1).toArrow(), OWNER)
+def digest_rows(frame: DataFrame, dataset: Dataset) -> dict[str, SetDigest]:
+    """The digest of the rows of each owner in `frame`, which has at least the columns that are digested."""
+    return digests_by(frame.select(OWNER, *hash_columns(_digested(dataset))).coalesce(1).toArrow(), OWNER)
 
 
-def spread(frame: DataFrame, state: State, sort_by: Sequence[str]) -> DataFrame:
-    """The rows laid out for writing: those of one bucket together, those of one owner next to each other."""
+def _bucketed(frame: DataFrame, dataset: Dataset, state: State) -> DataFrame:
+    """The rows in the order of writing: those of one bucket together, those of one owner next to each other."""
     bucketed = frame.select("*", bucket_column(OWNER, state.buckets)).repartition(BUCKET)
-    return bucketed.sortWithinPartitions(BUCKET, OWNER, *sort_by)
+    return bucketed.sortWithinPartitions(BUCKET, OWNER, *dataset.sort_by)
 
 
 def discard(files: Iterable[DataFile], dataset: Dataset, location: StateLocation) -> None:
@@ -187,7 +198,7 @@ def _nullable(described: Any) -> Any:
     return [_nullable(each) for each in described] if isinstance(described, list) else described
 
 
-def _measure(frame: DataFrame, dataset: Dataset, identity: Sequence[str]) -> list[DataFile]:
+def _measure(frame: DataFrame, dataset: Dataset) -> list[DataFile]:
     """Size and digests of each file of `frame`, in one pass over it."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
@@ -199,7 +210,7 @@ def _measure(frame: DataFrame, dataset: Dataset, identity: Sequence[str]) -> lis
         F.col("_metadata.file_size").alias("size"),
         F.unix_millis("_metadata.file_modification_time").alias("modified"),
         reduce(or_, (F.col(name).isNull() for name in required), F.lit(False)).alias("has_gap"),
-        *hash_columns(_digested(dataset, identity)),
+        *hash_columns(_digested(dataset)),
     )
     of_file = (BUCKET, "path", "size", "modified")
     measured = rows.groupBy(*of_file, OWNER).agg(F.bool_or("has_gap").alias("has_gap"), *digest_sums()).collect()
@@ -226,13 +237,15 @@ def _sealed(files: Sequence[DataFile], dataset: Dataset, location: StateLocation
         return [replace(file, path=str(name)) for file, name in zip(files, names, strict=True)]
 
 
-def _digested(dataset: Dataset, identity: Sequence[str]) -> Dataset:
-    return replace(dataset, columns=tuple(dataset.column(name) for name in identity or dataset.names()))
+def _digested(dataset: Dataset) -> Dataset:
+    return replace(dataset, columns=tuple(dataset.column(name) for name in dataset.identity or dataset.names()))
 
 
-def _part_writer(dataset: Dataset, state: State, folder: str, identity: Sequence[str], make: Make) -> PartWriter:
+def _part_writer(dataset: Dataset, state: State, folder: str, make: Make = iter) -> PartWriter:
+    """Writes files of one table; owned rows are digested elsewhere."""
     location = state.location
-    return PartWriter(make, location.tables_uri, folder, location.options(), dataset.schema(), tuple(identity))
+    identity = () if layout_of(dataset) else dataset.identity
+    return PartWriter(make, location.tables_uri, folder, location.options(), dataset.schema(), identity)
 
 
 def _part(file: str, size: int, rows: int, digest: str) -> DataFile:

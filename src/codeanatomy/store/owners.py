@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping
 import pyarrow as pa
 
 from codeanatomy.catalogue.columns import Dataset, long, text
+from codeanatomy.store.datafiles import CollectedRows
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_of_names, total
 from codeanatomy.store.layout import OWNER, bucket_of
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import TablePin, WrittenTable, read_arrow, replace_collected, write_collected
+from codeanatomy.store.tables import Replaced, TablePin, WrittenTable, read_arrow, replace_rows
 
 OWNER_DIGESTS = Dataset(
     "owner_digests",
@@ -42,19 +43,14 @@ def read_owner_digests(
     return found
 
 
-def write_owner_digests(state: State, digests: Digests, *, previous: TablePin | None = None) -> WrittenTable:
-    """Remember what every owner has, unless that is what `previous` says."""
-    rows = _rows(digests)
-    return write_collected(rows, OWNER_DIGESTS, state, owners=_digests_of(rows), previous=previous)
-
-
 def replace_owner_digests(
-    state: State, digests: Digests, *, owners: Collection[str], base: TablePin, before: Digests
+    state: State, digests: Digests, base: TablePin | None, replaced: Collection[str] | None, before: Digests
 ) -> WrittenTable:
-    """Remember what `owners` have now, in every table; `before` is what they had."""
+    """Store what the `replaced` owners (all, if None) have now in every table; `before` is what they had."""
     rows = _rows(digests)
-    was = _digests_of(_rows(before))
-    return replace_collected(rows, OWNER_DIGESTS, state, owners=owners, base=base, before=was, after=_digests_of(rows))
+    now = CollectedRows(rows, _digests_of(rows))
+    of_some = None if replaced is None else Replaced(replaced, _digests_of(_rows(before)))
+    return replace_rows(now, OWNER_DIGESTS, state, base, of_some)
 
 
 def own_digests(state: State, pin: TablePin) -> dict[int, SetDigest]:

@@ -1,8 +1,8 @@
 """Tables: Spark writes and reads the data files, the Delta log says which of them make up a version.
 
 Rows that have an owner are laid out in hash buckets of it, written by Spark and replaced whole. A table whose rows have
-none (`facts`) only grows; its rows are nested and written where they are made (`parts`). What names such a row
-(`identity`) says all that is in it, so that alone is digested.
+none (`facts`) only grows; its rows are nested and written where they are made (`parts`). There are two verbs:
+`replace_rows` and `append_rows`.
 
 A write puts new files beside the old ones (`datafiles`) and makes them visible by one commit. What dies in between
 leaves files that no version names. Readers always name a version; only an append looks at the latest one.
@@ -14,8 +14,9 @@ Glossary
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
@@ -28,12 +29,12 @@ from codeanatomy.errors import StateError
 from codeanatomy.store.checksums import find_altered
 from codeanatomy.store.datafiles import (
     READ_OPTIONS,
+    CollectedRows,
     DataFile,
-    collect_rows,
+    WorkerRows,
     discard,
     give_name,
     relaxed,
-    spread,
     stored_schema,
     write_buckets_here,
     write_by_spark,
@@ -56,7 +57,7 @@ from codeanatomy.store.failures import damaged, reading, writing
 from codeanatomy.store.faults import boundary
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_of, layout_of
 from codeanatomy.store.location import StateLocation, literal_paths
-from codeanatomy.store.parts import Make, identity_digest
+from codeanatomy.store.parts import identity_digest
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
@@ -65,9 +66,6 @@ if TYPE_CHECKING:
 
 _SMALL_BYTES = 1 << 20
 _MANY_SMALL_FILES = 32
-
-COLLECTED_OWNERS = 512
-"""Rows of so many owners are collected and written from here."""
 
 
 @dataclass(frozen=True)
@@ -100,216 +98,183 @@ class WrittenTable:
     owners: Mapping[str, SetDigest] = field(default_factory=dict)
 
 
-def write_table(
-    frame: DataFrame,
-    dataset: Dataset,
-    state: State,
-    *,
-    sort_by: Sequence[str] = (),
-    previous: TablePin | None = None,
-    identity: Sequence[str] = (),
-) -> WrittenTable:
-    """Replace all rows by those of `frame`, unless they are those of `previous`."""
-    with writing(state.location):
-        files = write_by_spark(spread(frame, state, sort_by), dataset, state, identity)
-        buckets, owners = _bucket_digests(files), _owner_digests(files)
-        if previous is not None and previous.buckets == buckets and _is_whole(state, dataset.name, previous.version):
-            discard(files, dataset, state.location)
-            return _unwritten(dataset, previous, owners)
-        table = _existing(state.location, dataset.name)
-        version = _commit(table, files, dataset, state.location, "overwrite")
-        return _written(dataset, TablePin(version, buckets), files, owners)
+@dataclass(frozen=True)
+class Replaced:
+    """The owners whose rows are replaced, and the digests of the rows they have in the version that is replaced."""
+
+    owners: Collection[str]
+    before: Mapping[str, SetDigest]
 
 
 def replace_rows(
-    frame: DataFrame,
+    rows: CollectedRows | DataFrame,
     dataset: Dataset,
     state: State,
-    *,
-    owners: Collection[str],
-    base: TablePin,
-    before: Mapping[str, SetDigest],
-    sort_by: Sequence[str] = (),
-    identity: Sequence[str] = (),
+    base: TablePin | None = None,
+    replaced: Replaced | None = None,
 ) -> WrittenTable:
-    """Replace the rows of `owners`, and of nobody else, in the version that `base` pins.
+    """Replace rows in the version that `base` pins: those of the `replaced` owners, or all of them.
 
-    By the list of owners, not by the rows there are: an owner that has none in `frame` loses those it had. An owner
-    whose rows come out as they were (`before` has their digests) is left alone, and so is a bucket without another.
+    By the list of owners, not by the rows there are: an owner that has no rows in `rows` loses those it had. Rows equal
+    to those in `base` are not written: of some owners bucket by bucket, of all owners the whole table.
     """
-    if len(owners) <= COLLECTED_OWNERS:
-        rows, after = collect_rows(frame, dataset, owners, identity)
-        return replace_collected(
-            rows, dataset, state, owners=owners, base=base, before=before, after=after, sort_by=sort_by
-        )
     with writing(state.location):
-        files = _rewrite_by_spark(frame, dataset, state, owners, base, sort_by, identity)
-        measured = {owner: digest for owner, digest in _owner_digests(files).items() if owner in owners}
+        if replaced is None:
+            return _replace_all(rows, dataset, state, base)
+        if base is None:
+            raise ValueError(f"{dataset.name}: rows of some owners cannot be replaced where there are none")
+        if isinstance(rows, CollectedRows):
+            return _replace(dataset, state, base, replaced, _BucketsHere(rows, dataset, state, base, replaced.owners))
+        return _replace(dataset, state, base, replaced, _BucketsBySpark(rows, dataset, state, base, replaced.owners))
 
-        def keep(buckets: Collection[int]) -> list[DataFile]:
-            discard((file for file in files if file.bucket not in buckets), dataset, state.location)
-            return [file for file in files if file.bucket in buckets]
 
-        return _replace(dataset, state, owners, base, before, measured, keep)
-
-
-def replace_collected(
-    rows: pa.Table,
-    dataset: Dataset,
-    state: State,
-    *,
-    owners: Collection[str],
-    base: TablePin,
-    before: Mapping[str, SetDigest],
-    after: Mapping[str, SetDigest],
-    sort_by: Sequence[str] = (),
+def _replace_all(
+    rows: CollectedRows | DataFrame, dataset: Dataset, state: State, base: TablePin | None
 ) -> WrittenTable:
-    """The same for rows that are here already; `after` has the digests of each owner's."""
-
-    def write(buckets: Collection[int]) -> list[DataFile]:
-        stored = _Buckets(state, dataset, base.version)
-        return write_buckets_here(
-            buckets, lambda bucket: _merged(bucket, rows, stored, owners, sort_by), dataset, state
-        )
-
-    with writing(state.location):
-        return _replace(dataset, state, owners, base, before, after, write)
-
-
-def write_collected(
-    rows: pa.Table,
-    dataset: Dataset,
-    state: State,
-    *,
-    owners: Mapping[str, SetDigest],
-    previous: TablePin | None = None,
-) -> WrittenTable:
-    """Replace all rows by `rows`, which are here already, unless they are those of `previous`."""
-    digests: dict[int, list[SetDigest]] = {}
-    for owner, digest in owners.items():
-        digests.setdefault(bucket_of(owner, state.buckets), []).append(digest)
-    buckets = {bucket: total(each) for bucket, each in sorted(digests.items())}
-    with writing(state.location):
-        if previous is not None and previous.buckets == buckets and _is_whole(state, dataset.name, previous.version):
-            return _unwritten(dataset, previous, owners)
-        of_row = pa.array([bucket_of(owner, state.buckets) for owner in rows[OWNER].to_pylist()], pa.int32())
-        by_bucket = {bucket: rows.filter(pc.equal(of_row, bucket)).sort_by(OWNER) for bucket in buckets}
+    files: list[DataFile] = []
+    if isinstance(rows, CollectedRows):
+        owners = dict(rows.digests)
+        buckets = _sums_by_bucket(owners, state)
+    else:
+        files = write_by_spark(rows, dataset, state)
+        owners, buckets = _owner_digests(files), _bucket_digests(files)
+    if base is not None and base.buckets == buckets and _is_whole(state, dataset.name, base.version):
+        discard(files, dataset, state.location)
+        return _unwritten(dataset, base, owners)
+    if isinstance(rows, CollectedRows):
+        table = rows.table
+        bucket_of_row = pa.array([bucket_of(owner, state.buckets) for owner in table[OWNER].to_pylist()], pa.int32())
+        by_bucket = {each: _sorted(table.filter(pc.equal(bucket_of_row, each)), dataset) for each in buckets}
         files = write_buckets_here(by_bucket, by_bucket.__getitem__, dataset, state)
-        version = _commit(_existing(state.location, dataset.name), files, dataset, state.location, "overwrite")
-        return _written(dataset, TablePin(version, buckets), files, owners)
+    version = _commit(_existing(state.location, dataset.name), files, dataset, state.location, "overwrite")
+    return _written(dataset, TablePin(version, buckets), files, owners)
 
 
 def _replace(
-    dataset: Dataset,
-    state: State,
-    owners: Collection[str],
-    base: TablePin,
-    before: Mapping[str, SetDigest],
-    after: Mapping[str, SetDigest],
-    write: Callable[[Collection[int]], list[DataFile]],
+    dataset: Dataset, state: State, base: TablePin, replaced: Replaced, rewritten: _BucketsHere | _BucketsBySpark
 ) -> WrittenTable:
-    """Commit the buckets that `write` makes anew, of which only those are asked for in which an owner changed."""
+    """Commit the buckets in which an owner's rows changed."""
     table = _existing(state.location, dataset.name)
     if table is None:
         raise damaged(state.location, f"table {dataset.name} is lost")
     if table.version() != base.version:  # a run died after its commit: what it wrote was never published
         files_of_version(state.location, dataset.name, base.version)
         table.restore(base.version)
-    changes = {owner: (before.get(owner, NO_ROWS), after.get(owner, NO_ROWS)) for owner in owners}
-    digests = dict(base.buckets)
+    digests = rewritten.digests()
+    changes = {owner: (replaced.before.get(owner, NO_ROWS), digests.get(owner, NO_ROWS)) for owner in replaced.owners}
+    buckets = dict(base.buckets)
     touched = set()
     for owner, (old, new) in changes.items():
         if old != new:
             bucket = bucket_of(owner, state.buckets)
-            digests[bucket] = digests.get(bucket, NO_ROWS) - old + new
+            buckets[bucket] = buckets.get(bucket, NO_ROWS) - old + new
             touched.add(bucket)
-    files = write(touched)
+    files = rewritten.files(touched)
     now = {owner: new for owner, (_, new) in changes.items()}
     if not touched:
         return _unwritten(dataset, replace(base, version=table.version()), now)
     version = _commit(table, files, dataset, state.location, "overwrite", touched)
-    pin = TablePin(version, {bucket: digest for bucket, digest in digests.items() if digest.rows})
+    pin = TablePin(version, {bucket: digest for bucket, digest in buckets.items() if digest.rows})
     return _written(dataset, pin, files, now)
 
 
-def _rewrite_by_spark(
-    frame: DataFrame,
-    dataset: Dataset,
-    state: State,
-    owners: Collection[str],
-    base: TablePin,
-    sort_by: Sequence[str],
-    identity: Sequence[str],
-) -> list[DataFile]:
-    """The buckets of `owners` with their rows replaced, as files."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+@dataclass(frozen=True)
+class _BucketsBySpark:
+    """The buckets of `owners` with their rows replaced, rewritten by Spark."""
 
-    from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
+    rows: DataFrame
+    dataset: Dataset
+    state: State
+    base: TablePin
+    owners: Collection[str]
 
-    kept = _read_files(frame.sparkSession, state, dataset, base.version, owners)
-    listed = F.broadcast(frame_of(frame.sparkSession, pa.table({OWNER: pa.array(owners, pa.string())})))
-    rows = kept.join(listed, OWNER, "left_anti").unionByName(frame.join(listed, OWNER, "left_semi"))
-    return write_by_spark(spread(rows, state, sort_by), dataset, state, identity)
+    @cached_property
+    def _written(self) -> list[DataFile]:
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+        from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
+
+        spark = self.rows.sparkSession
+        stored = _read_files(spark, self.state, self.dataset, self.base.version, self.owners)
+        owners = F.broadcast(frame_of(spark, pa.table({OWNER: pa.array(self.owners, pa.string())})))
+        rows = stored.join(owners, OWNER, "left_anti").unionByName(self.rows.join(owners, OWNER, "left_semi"))
+        return write_by_spark(rows, self.dataset, self.state)
+
+    def digests(self) -> Mapping[str, SetDigest]:
+        """The digest of the rows that each owner has now."""
+        return {owner: digest for owner, digest in _owner_digests(self._written).items() if owner in self.owners}
+
+    def files(self, buckets: Collection[int]) -> list[DataFile]:
+        """The files of these buckets; those of the others are discarded."""
+        discard((file for file in self._written if file.bucket not in buckets), self.dataset, self.state.location)
+        return [file for file in self._written if file.bucket in buckets]
 
 
-class _Buckets:
-    """The rows of one version, bucket by bucket."""
+@dataclass(frozen=True)
+class _BucketsHere:
+    """The same for collected rows: only the buckets that are asked for are rewritten."""
 
-    def __init__(self, state: State, dataset: Dataset, version: int) -> None:
-        self.state = state
-        self._schema = dataset.schema()
-        self._files: dict[str, list[pads.Fragment]] = {}
-        for file in open_arrow(state, dataset, version).get_fragments():
-            self._files.setdefault(file.path.split("/")[-2], []).append(file)
+    rows: CollectedRows
+    dataset: Dataset
+    state: State
+    base: TablePin
+    owners: Collection[str]
 
-    def without(self, bucket: int, owners: pa.Array) -> list[pa.Table]:
-        """The rows of a bucket but those of `owners`, file by file."""
-        is_kept = ~pc.field(OWNER).isin(owners)
+    def digests(self) -> Mapping[str, SetDigest]:
+        """The digest of the rows that each owner has now."""
+        return self.rows.digests
+
+    def files(self, buckets: Collection[int]) -> list[DataFile]:
+        """The files of these buckets."""
+        stored: dict[str, list[pads.Fragment]] = {}
+        for file in open_arrow(self.state, self.dataset, self.base.version).get_fragments():
+            stored.setdefault(file.path.split("/")[-2], []).append(file)
+
+        def rows_of(bucket: int) -> pa.Table:
+            return self._merged(bucket, stored.get(f"{BUCKET}={bucket}", ()))
+
+        return write_buckets_here(buckets, rows_of, self.dataset, self.state)
+
+    def _merged(self, bucket: int, stored: Iterable[pads.Fragment]) -> pa.Table:
+        owners = pa.array([each for each in self.owners if bucket_of(each, self.state.buckets) == bucket], pa.string())
+        schema, is_kept = self.dataset.schema(), ~pc.field(OWNER).isin(owners)
         with reading(self.state.location):
-            return [
-                file.to_table(schema=self._schema, filter=is_kept) for file in self._files.get(f"{BUCKET}={bucket}", ())
-            ]
+            kept = [file.to_table(schema=schema, filter=is_kept) for file in stored]
+        new = self.rows.table.filter(pc.is_in(self.rows.table[OWNER], owners))
+        return _sorted(pa.concat_tables([*kept, new]), self.dataset)
 
 
-def _merged(bucket: int, rows: pa.Table, stored: _Buckets, owners: Collection[str], sort_by: Sequence[str]) -> pa.Table:
-    """A bucket with the rows of `owners` replaced by `rows`."""
-    theirs = pa.array([owner for owner in owners if bucket_of(owner, stored.state.buckets) == bucket], pa.string())
-    new = rows.filter(pc.is_in(rows[OWNER], theirs))
-    whole = pa.concat_tables([*stored.without(bucket, theirs), new])
-    return whole.sort_by([(name, "ascending") for name in (OWNER, *sort_by)])
+def _sorted(rows: pa.Table, dataset: Dataset) -> pa.Table:
+    return rows.sort_by([(name, "ascending") for name in (OWNER, *dataset.sort_by)])
+
+
+def _sums_by_bucket(owners: Mapping[str, SetDigest], state: State) -> dict[int, SetDigest]:
+    buckets: dict[int, SetDigest] = {}
+    for owner, digest in owners.items():
+        bucket = bucket_of(owner, state.buckets)
+        buckets[bucket] = buckets.get(bucket, NO_ROWS) + digest
+    return dict(sorted(buckets.items()))
 
 
 def append_rows(
-    frame: DataFrame,
-    dataset: Dataset,
-    state: State,
-    *,
-    base: TablePin | None,
-    identity: Sequence[str],
-    make: Make = iter,
+    rows: pa.Table | WorkerRows, dataset: Dataset, state: State, base: TablePin | None = None
 ) -> WrittenTable:
-    """Add the rows that `make` yields for `frame` to the latest version, which `base` (from `pin_latest`) describes.
+    """Add rows without an owner to the latest version, which `base` (from `pin_latest`) describes.
 
-    Without a base the table begins anew: it is not there yet, or it has other columns.
+    Without a base the table begins empty: it is not there yet, or it has other columns. Rows that are here make small
+    files; when there are many of those, they are made one.
     """
     with writing(state.location):
-        files = write_by_workers(frame, dataset, state, identity, make)
-        return _append(_existing(state.location, dataset.name), files, dataset, state, base)
-
-
-def append_collected(
-    rows: pa.Table, dataset: Dataset, state: State, *, base: TablePin | None, identity: Sequence[str]
-) -> WrittenTable:
-    """The same for rows that are here already. Every so often, the small files this leaves are made one."""
-    with writing(state.location):
         table = _existing(state.location, dataset.name)
-        written = _append(table, write_here(rows, dataset, state, identity), dataset, state, base)
+        if isinstance(rows, WorkerRows):
+            return _append(table, write_by_workers(rows, dataset, state), dataset, state, base)
+        written = _append(table, write_here(rows, dataset, state), dataset, state, base)
         if table is None or not written.written:
             return written
-        return replace(written, pin=replace(written.pin, version=_tidied(table, dataset, state)))
+        return replace(written, pin=replace(written.pin, version=_compacted(table, dataset, state)))
 
 
-def _tidied(table: DeltaTable, dataset: Dataset, state: State) -> int:
+def _compacted(table: DeltaTable, dataset: Dataset, state: State) -> int:
     """The version after small files were made one, if there are many: each has to be opened to be searched."""
     table.update_incremental()
     files = stored_files(table)
@@ -324,7 +289,7 @@ def _tidied(table: DeltaTable, dataset: Dataset, state: State) -> int:
     check_files(state.location, dataset.name, files)
     rows = arrow_dataset(state.location, dataset.name, small, dataset.schema()).to_table()
     kept = [give_name(file.path, dataset, state.location) for file in files if file not in small]
-    return _commit(table, [*write_here(rows, dataset, state, ()), *kept], dataset, state.location, "overwrite")
+    return _commit(table, [*write_here(rows, dataset, state), *kept], dataset, state.location, "overwrite")
 
 
 def _append(
@@ -342,7 +307,7 @@ def _append(
     return _written(dataset, TablePin(version, buckets), files)
 
 
-def pin_latest(state: State, dataset: Dataset, *, known: TablePin | None, identity: Sequence[str]) -> TablePin | None:
+def pin_latest(state: State, dataset: Dataset, known: TablePin | None) -> TablePin | None:
     """The latest version of an append-only table, or None if it has other columns or is not there.
 
     It is read only if it has rows that `known` has not. It has when a run died after its append: those rows are
@@ -357,8 +322,8 @@ def pin_latest(state: State, dataset: Dataset, *, known: TablePin | None, identi
     files = data_files(state, dataset.name, version)
     if known is not None and files == data_files(state, dataset.name, known.version):
         return TablePin(version, known.buckets)
-    rows = read_arrow(state, dataset, version, identity)
-    return TablePin(version, {0: identity_digest(rows, tuple(identity))} if rows.num_rows else {})
+    rows = read_arrow(state, dataset, version, dataset.identity)
+    return TablePin(version, {0: identity_digest(rows, dataset.identity)} if rows.num_rows else {})
 
 
 def read_table(

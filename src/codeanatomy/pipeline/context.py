@@ -1,0 +1,114 @@
+"""The context of a build under way: one value, passed first to every stage.
+
+Where rows are made is decided here, by one rule for all stages: what fits in one task is done in the driver, more is
+spread over the engine's workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.pipeline.inputs import BuildInputs
+from codeanatomy.pipeline.plan import Plan
+from codeanatomy.pipeline.progress import StageClock
+from codeanatomy.pipeline.request import Mode, Strategy
+from codeanatomy.store.builds import BuildRecord
+from codeanatomy.store.state import State
+from codeanatomy.store.tables import TablePin
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASK_BYTES = 2 << 20
+"""Source bytes per task: few files to open again, yet no core waits long for the last task."""
+
+START = "start"
+
+
+class Engine:
+    """The Spark session of a build, started when it is first needed."""
+
+    def __init__(self, settings: EngineSettings, clock: StageClock, spark: SparkSession | None = None) -> None:
+        """A session that is given is used as it is, and left running."""
+        self._settings = settings
+        self._clock = clock
+        self._session = spark
+        self._started = ExitStack()
+
+    def session(self) -> SparkSession:
+        """The session."""
+        if self._session is None:
+            from codeanatomy.engine.session import open_engine  # noqa: PLC0415 - a build without work loads no Spark
+
+            with self._clock.stage(START):
+                self._session = self._started.enter_context(open_engine(self._settings))
+        return self._session
+
+    def __enter__(self) -> Engine:
+        """Nothing is started yet."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the session, if it was started here."""
+        self._started.__exit__(kind, error, trace)
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build under way. Without an engine it only finds out what it would do: everything in the driver, no writes."""
+
+    state: State
+    last: BuildRecord | None
+    inputs: BuildInputs
+    plan: Plan
+    strategy: Strategy
+    clock: StageClock
+    engine: Engine | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every file is rebuilt: the build is an update on top of nothing."""
+        return self.plan.mode is Mode.FULL
+
+    @property
+    def spark(self) -> SparkSession:
+        """The engine's session."""
+        if self.engine is None:
+            raise AssertionError("a build that only plans has no engine")
+        return self.engine.session()
+
+    def pin(self, table: str) -> TablePin | None:
+        """The version of a table that the last build published."""
+        return self.last.tables.get(table) if self.last else None
+
+    def pins(self) -> dict[str, TablePin]:
+        """The versions of all tables that the last build published."""
+        return dict(self.last.tables) if self.last else {}
+
+    def workers(self, source_bytes: float) -> SparkSession | None:
+        """The session whose workers should do work on so much source; None if it is done in the driver."""
+        return None if self.engine is None or fits_one_task(source_bytes) else self.spark
+
+
+def fits_one_task(source_bytes: float) -> bool:
+    """Whether work on so much source is better done in one place."""
+    return source_bytes <= TASK_BYTES
+
+
+def task_count(source_bytes: float) -> int:
+    """How many tasks work on so much source."""
+    return max(1, -(-int(source_bytes) // TASK_BYTES))
+
+
+@contextmanager
+def engine_for(settings: EngineSettings, clock: StageClock, spark: SparkSession | None) -> Iterator[SparkSession]:
+    """The session that is given, or one that is started and ended here."""
+    with Engine(settings, clock, spark) as engine:
+        yield engine.session()

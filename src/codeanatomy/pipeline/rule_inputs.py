@@ -1,0 +1,131 @@
+"""What rules start from, as frames: the snapshot, and the facts and documents of its files, one row per fact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
+
+from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
+from codeanatomy.catalogue.facts import FACT_DATASETS
+from codeanatomy.catalogue.tables import (
+    CONTENTS,
+    DOCUMENTS,
+    FACT_OWNER,
+    SCAN_FILES,
+    SCAN_REPO,
+    SCIP_DOCUMENTS,
+)
+from codeanatomy.engine.frames import frame_of
+from codeanatomy.engine.rows import as_frame
+from codeanatomy.impact.affected import id_array
+from codeanatomy.pipeline.context import Build
+from codeanatomy.pipeline.documents import Documents
+from codeanatomy.pipeline.facts import Facts
+from codeanatomy.pipeline.scope import Scope
+from codeanatomy.repo.files import file_table
+from codeanatomy.rules.compiler import CompiledRule, unmade
+from codeanatomy.rules.evaluator import RuleInputs
+from codeanatomy.store.shared import keep_collected
+from codeanatomy.store.state import State
+
+INLINE_BYTES = 512 << 10
+"""A frame of rows in the driver carries all of them into every query; more than this is better read from a file."""
+
+_OWNER = [column.name for column in FACT_OWNER]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What the files of a scope are described by; `documents` if the build has an index."""
+
+    build: Build
+    scope: Scope
+    facts: Facts
+    documents: Documents | None
+
+    @property
+    def workers(self) -> SparkSession | None:
+        """The session whose workers read the sources; None if the driver does."""
+        return self.build.workers(self.build.inputs.source_bytes(self.scope.rebuilt))
+
+    def files(self) -> pa.Table:
+        """The files of the scope."""
+        files = file_table(self.build.inputs.files.values())
+        if self.scope.rebuilt is None:
+            return files
+        return files.filter(pc.is_in(files["file_id"], id_array(self.scope.rebuilt)))
+
+
+def offer_sources(inputs: RuleInputs, sources: Sources, rules: Sequence[CompiledRule]) -> None:
+    """Let `rules` read everything that is not made by rules, but for answers."""
+    offer_repository(inputs, sources.build)
+    _offer_facts(inputs, sources, rules)
+    _offer_documents(inputs, sources, rules)
+
+
+def offer_repository(inputs: RuleInputs, build: Build) -> None:
+    """Let rules read the row of the repository itself."""
+    inputs.offer(SCAN_REPO.name, as_frame(build.spark, SCAN_REPO.table([(build.inputs.repo_id,)])))
+
+
+def _offer_facts(inputs: RuleInputs, sources: Sources, rules: Sequence[CompiledRule]) -> None:
+    spark, workers = sources.build.spark, sources.workers
+    files = sources.files()
+    datasets = _read_by(rules, FACT_DATASETS)
+    inputs.offer(SCAN_FILES.name, frame_of(spark, files) if workers else as_frame(spark, files))
+    owners = files.select([*_OWNER, "content_id"])
+    if workers:
+        inputs.offer(CONTENTS.name, sources.facts.frame(workers, CONTENTS.names()[1:]).select(*CONTENTS.names()))
+        for dataset in datasets:
+            inputs.offer(dataset.name, _unnested(sources.facts.of_files(owners, [dataset.name], workers), dataset))
+        return
+    contents = sources.facts.rows({each for each in files["content_id"].to_pylist() if each}, CONTENTS.names()[1:])
+    inputs.offer(CONTENTS.name, as_frame(spark, contents.select(list(CONTENTS.names()))))
+    rows = sources.facts.of_files(owners, [dataset.name for dataset in datasets], None)
+    for dataset in datasets:
+        frame = small_frame(spark, rows.select([*_OWNER, dataset.name]), dataset.name, sources.build.state)
+        inputs.offer(dataset.name, _unnested(frame, dataset))
+
+
+def _offer_documents(inputs: RuleInputs, sources: Sources, rules: Sequence[CompiledRule]) -> None:
+    spark, documents, owners = sources.build.spark, sources.documents, sources.scope.rebuilt
+    for view in unmade(rules):  # what is made from documents has no rows where there are none
+        inputs.offer(view.name, frame_of(spark, view.table([])))
+    if documents is None:
+        return
+    datasets = _read_by(rules, DOCUMENT_DATASETS)
+    if workers := sources.workers:
+        inputs.offer(SCIP_DOCUMENTS.name, documents.frame(workers, SCIP_DOCUMENTS.names(), owners))
+        for dataset in datasets:
+            rows = documents.frame(workers, [*_OWNER, dataset.name], owners)
+            inputs.offer(dataset.name, _unnested(rows, dataset))
+        return
+    here = documents.read(DOCUMENTS.names(), owners)
+    inputs.offer(SCIP_DOCUMENTS.name, as_frame(spark, here.select(list(SCIP_DOCUMENTS.names()))))
+    for dataset in datasets:
+        frame = small_frame(spark, here.select([*_OWNER, dataset.name]), dataset.name, sources.build.state)
+        inputs.offer(dataset.name, _unnested(frame, dataset))
+
+
+def _unnested(rows: DataFrame, dataset: Dataset) -> DataFrame:
+    """One row per owner and element of the list that `dataset` is stored as."""
+    elements = rows.select(*_OWNER, F.explode(dataset.name).alias("element"))
+    return elements.select(*_OWNER, *(f"element.{name}" for name in dataset.names()))
+
+
+def small_frame(spark: SparkSession, rows: pa.Table, name: str, state: State) -> DataFrame:
+    """Rows of the driver as a frame of one partition, inside the plan or in a file."""
+    if rows.nbytes <= INLINE_BYTES or not state.location.is_local:
+        return as_frame(spark, rows)
+    return keep_collected(spark, rows, name, state).coalesce(1)
+
+
+def _read_by(rules: Sequence[CompiledRule], datasets: Sequence[Dataset]) -> list[Dataset]:
+    read = {name for rule in rules for name in rule.inputs}
+    return [dataset for dataset in datasets if dataset.name in read]
