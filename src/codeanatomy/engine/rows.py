@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from codeanatomy.catalogue.columns import Dataset
 
@@ -25,6 +26,26 @@ def map_batches(rows: Rows, function: BatchFunction, output: Dataset) -> Rows:
     from codeanatomy.engine.frames import spark_schema  # noqa: PLC0415
 
     return rows.mapInArrow(function, spark_schema(output))
+
+
+def computed(rows: Rows) -> Rows:
+    """The rows, computed now and kept, whatever becomes of what they are computed from."""
+    if isinstance(rows, pa.Table):
+        return rows
+    from pyspark import StorageLevel  # noqa: PLC0415
+
+    return rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+
+
+def rows_of(rows: Rows, *, columns: Sequence[str] | None = None, owners: Collection[str] | None = None) -> Rows:
+    """Some columns, and the rows of some owners."""
+    if isinstance(rows, pa.Table):
+        if owners is not None:
+            rows = rows.filter(pc.is_in(rows["file_id"], pa.array(sorted(owners), pa.string())))
+        return rows if columns is None else rows.select(list(columns))
+    if owners is not None:
+        rows = rows.where(rows["file_id"].isin(*owners))
+    return rows if columns is None else rows.select(*columns)
 
 
 def in_driver(rows: Rows) -> pa.Table:

@@ -18,6 +18,8 @@ Steps
     3. The next wave is the files that mention, or looked at, a module with a changed name and contain that name.
     4. Steps 2 and 3 repeat until a wave is empty. A document that is as it was propagates nothing.
 
+    An index that always reports all documents (SCIP) needs no waves: they are all compared with the stored ones.
+
 Tested by the step cases with an index, their kill switches, and bench/mutations.py.
 """
 
@@ -33,13 +35,13 @@ import pyarrow.compute as pc
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.tables import DOCUMENTS
-from codeanatomy.impact.dependents import Dependency, Lookups
+from codeanatomy.impact.dependents import Dependency, Lookups, direct_dependents
 from codeanatomy.impact.evidence import Evidence, StoredTable
 from codeanatomy.impact.propagation import ALL, ChangedNames, DerivedNames, NameChange, canonical, derived_names
 from codeanatomy.impact.snapshots import ModuleChanges, SnapshotChanges, parents
 from codeanatomy.index import symbols
 
-_IDENTITY = ("file_id", "path", "provider", "status", "detail", "fingerprint", "interface", "mentions")
+IDENTITY = ("file_id", "path", "provider", "status", "detail", "fingerprint", "interface", "mentions")
 _DEFINED = ("file_id", "scip_symbol_information")
 
 
@@ -80,29 +82,31 @@ class Wave:
 class Propagation:
     """The waves of one change."""
 
-    def __init__(self, evidence: Evidence, stored: StoredTable, *, through_imports: bool) -> None:
+    def __init__(self, evidence: Evidence, stored: StoredTable, *, all_at_once: bool) -> None:
+        """With an index that reports all documents `all_at_once`, there is one wave: every file."""
         changes = evidence.changes
         modules = {*_modules_of(changes), *evidence.modules.existence}
         self._evidence = evidence
-        self._through_imports = through_imports
+        self._all_at_once = all_at_once
         self.stored = StoredDocuments(stored, changes, modules)
         self.path_of = {file.file_id: path for path, file in changes.after.items()}
 
     def first_wave(self) -> Wave:
         """The files whose documents change because of what the files are themselves."""
         changes, evidence = self._evidence.changes, self._evidence
+        if self._all_at_once:
+            every = frozenset(file.file_id for file in changes.after.values() if file.content_id)
+            return Wave(every, why=direct_dependents(changes, evidence.modules, evidence.lookups).files)
         names = ChangedNames().plus(_moved_modules(changes, evidence.modules))
         files = {changes.after[path].file_id for path in changes.rebuilt() if changes.after[path].content_id}
         files |= {file.file_id for file in changes.after.values() if file.module.module_fqn in names.modules()}
-        if not self._through_imports:
-            return Wave(frozenset(files))
         names = names.plus(self._exported_changes())
         return self._reach(Wave(frozenset(files), names=self.stored.spread(names)))
 
     def next_wave(self, wave: Wave, documents: pa.Table) -> Wave:
         """The files that the documents of a wave lead to."""
         indexed = wave.indexed | wave.files
-        if not self._through_imports:
+        if self._all_at_once:
             return replace(wave, files=frozenset(), indexed=indexed)
         derived = (*wave.derived, *self._derived_names(documents))
         names = wave.names.plus(self._interface_changes(wave.files, documents))
@@ -148,7 +152,7 @@ class Propagation:
 
     def _interface_changes(self, files: Collection[str], documents: pa.Table) -> Iterator[NameChange]:
         before = self.stored.rows_of(files)
-        for row in documents.select(list(_IDENTITY)).to_pylist():
+        for row in documents.select(list(IDENTITY)).to_pylist():
             if (file_id := row["file_id"]) in files:
                 path = self.path_of[file_id]
                 module = self._evidence.changes.after[path].module.module_fqn
@@ -179,17 +183,23 @@ class Propagation:
                 found.setdefault(row["file_id"], {})[row["ask_no"]] = trail
         return found
 
-    def compare(self, wave: Wave, documents: pa.Table) -> DocumentChanges:
-        """The documents that differ from the stored ones, of all that were indexed up to the last wave."""
+    def differing(self, documents: pa.Table) -> list[str]:
+        """Ids of the files whose documents differ from the stored ones; `documents` has at least `IDENTITY`."""
+        after = {row["file_id"]: row for row in documents.select(list(IDENTITY)).to_pylist()}
+        before = self.stored.rows_of(after)
+        return sorted(each for each, row in after.items() if before.get(each) != row)
+
+    def compare(self, wave: Wave, indexed: Collection[str], documents: pa.Table) -> DocumentChanges:
+        """What changed, with the last wave behind: `documents` are those of `indexed` that differ."""
         changes = self._evidence.changes
         deleted = frozenset(changes.before[path].file_id for path in changes.gone())
         before = self.stored.rows_of({*wave.indexed, *deleted, GLOBAL_OWNER})
-        after = {row["file_id"]: row for row in documents.select(list(_IDENTITY)).to_pylist()}
-        differing = [each for each, row in after.items() if before.get(each) != row]
-        undecodable = {each for each in wave.indexed - after.keys() if each in before}
+        after = {row["file_id"]: row for row in documents.select(list(IDENTITY)).to_pylist()}
+        expected = wave.indexed | {GLOBAL_OWNER} if self._all_at_once else wave.indexed
+        undecodable = {each for each in expected - set(indexed) if each in before}
         found = DocumentChanges(
-            rows=documents.filter(pc.is_in(documents["file_id"], pa.array(differing, pa.string()))),
-            changed=frozenset(each for each in differing if _meaning(before.get(each)) != _meaning(after[each])),
+            rows=documents,
+            changed=frozenset(each for each, row in after.items() if _meaning(before.get(each)) != _meaning(row)),
             gone=deleted | undecodable,
             why=wave.why,
             indexed=len(wave.indexed),
@@ -223,7 +233,7 @@ class StoredDocuments:
     def rows_of(self, file_ids: Collection[str]) -> dict[str, Mapping[str, Any]]:
         """What identifies the documents of these files; those without one are left out."""
         if unread := set(file_ids) - self._read.keys():
-            rows = {row["file_id"]: row for row in self._table.read(_IDENTITY, unread).to_pylist()}
+            rows = {row["file_id"]: row for row in self._table.read(IDENTITY, unread).to_pylist()}
             self._read |= {file_id: rows.get(file_id) for file_id in unread}
         return {file_id: row for file_id in file_ids if (row := self._read[file_id]) is not None}
 
@@ -261,7 +271,7 @@ class StoredDocuments:
     @cached_property
     def _rows(self) -> pa.Table:
         """All of them; read only if some name changed."""
-        return self._table.read(_IDENTITY).combine_chunks()
+        return self._table.read(IDENTITY).combine_chunks()
 
     @cached_property
     def _users(self) -> dict[str, dict[str, set[NameChange]]]:

@@ -60,18 +60,18 @@ class Provider(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Whatever of it can alter a document."""
+        """Identifies everything about it, but for its content, that can change a document."""
 
     def choice(self) -> dict[str, str | None]:
         """How it is asked for: the `choice` of an index, and the file of a SCIP index."""
 
     @property
-    def can_index_some(self) -> bool:
-        """Whether it can tell about some files without telling about all."""
+    def content(self) -> str | None:
+        """The digest of an index that exists already; another digest may mean other documents."""
 
     @property
-    def sees_through_imports(self) -> bool:
-        """Whether what it says of a file depends on others."""
+    def reports_all(self) -> bool:
+        """Whether it always reports the documents of all files: which of them changed is found by comparison."""
 
     def run(
         self,

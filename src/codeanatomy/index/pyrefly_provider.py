@@ -30,8 +30,8 @@ class PyreflyProvider:
 
     pyrefly: Pyrefly
     name: str = "pyrefly"
-    can_index_some: bool = True
-    sees_through_imports: bool = True
+    content: None = None
+    reports_all: bool = False
 
     @property
     def fingerprint(self) -> str:

@@ -42,21 +42,21 @@ class ScipFileProvider:
     """An index that somebody made."""
 
     path: Path
-    fingerprint: str
+    content: str
     name: str = NAME
-    can_index_some: bool = True
-    sees_through_imports: bool = False
+    fingerprint: str = NAME
+    reports_all: bool = True
     _external: list[Symbol] = field(default_factory=list)
 
     @classmethod
     def of(cls, path: Path) -> ScipFileProvider:
-        """The index at `path`, named by its bytes."""
+        """The index at `path`, identified by its bytes."""
         try:
             with open_regular(path, follow_link=True) as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()[:24]
         except OSError as error:
             raise InputError(f"cannot read --scip {path}: {error.strerror}") from error
-        return cls(path, f"scip {digest}")
+        return cls(path, digest)
 
     def choice(self) -> dict[str, str | None]:
         """How it is asked for."""
@@ -89,8 +89,8 @@ class ScipPythonProvider:
 
     tool: ScipPython
     name: str = NAME
-    can_index_some: bool = False
-    sees_through_imports: bool = True
+    content: None = None
+    reports_all: bool = True
     _external: list[Symbol] = field(default_factory=list)
 
     @property

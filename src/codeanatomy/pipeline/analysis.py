@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, MODULE_LOOKUPS
-from codeanatomy.engine.rows import in_driver
+from codeanatomy.engine.rows import computed, in_driver, rows_of
 from codeanatomy.impact.affected import (
     AnswersToCompare,
     Impact,
@@ -25,7 +25,7 @@ from codeanatomy.impact.affected import (
     questions_to_ask,
 )
 from codeanatomy.impact.dependents import Dependents, Lookups, direct_dependents, transitive_dependents
-from codeanatomy.impact.documents import DocumentChanges, Propagation
+from codeanatomy.impact.documents import IDENTITY, DocumentChanges, Propagation
 from codeanatomy.impact.evidence import Evidence
 from codeanatomy.impact.propagation import SourceWords
 from codeanatomy.impact.reasons import Names, ReasonKind
@@ -155,17 +155,20 @@ def _changed_documents(build: Build, facts: Facts, evidence: Evidence) -> tuple[
     provider = build.inputs.provider
     if provider is None or evidence.documents is None:
         raise AssertionError("without an index there are no documents")
-    propagation = Propagation(evidence, evidence.documents, through_imports=provider.sees_through_imports)
+    propagation = Propagation(evidence, evidence.documents, all_at_once=provider.reports_all)
     wave = propagation.first_wave()
-    tables, seconds = [DOCUMENTS.schema().empty_table()], 0.0
+    indexed: set[str] = set()
+    differing, seconds = [DOCUMENTS.schema().empty_table()], 0.0
     while wave.files:
-        paths = {propagation.path_of[file_id] for file_id in wave.files}
+        paths = None if provider.reports_all else {propagation.path_of[file_id] for file_id in wave.files}
         with indexing(build.inputs, paths) as started:
-            size = build.inputs.source_bytes(wave.files)
-            tables.append(in_driver(read_documents(build, facts, started, size)))
+            rows = computed(read_documents(build, facts, started, build.inputs.source_bytes(wave.files)))
             seconds += started.seconds
-        wave = propagation.next_wave(wave, tables[-1])
-    return propagation.compare(wave, pa.concat_tables(tables)), seconds
+        documents = in_driver(rows_of(rows, columns=IDENTITY))
+        indexed.update(documents["file_id"].to_pylist())
+        differing.append(in_driver(rows_of(rows, owners=propagation.differing(documents))))
+        wave = propagation.next_wave(wave, documents)
+    return propagation.compare(wave, indexed, pa.concat_tables(differing)), seconds
 
 
 def _impact(build: Build, facts: Facts, evidence: Evidence, documents: DocumentChanges | None) -> Impact:

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.engine.places import scratch_directory
-from codeanatomy.engine.rows import as_frame, map_batches
+from codeanatomy.engine.rows import as_frame, computed, map_batches
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
 from codeanatomy.index.provider import Failed, Provider, Reader, Shard
 from codeanatomy.index.pyrefly import SHARD_BYTES
@@ -147,7 +147,7 @@ def read_documents(build: Build, facts: Facts, started: Indexing, source_bytes: 
     for shard in started.shards():
         rows = facts.of_files(_files_of(shard, files), ["line_starts", *SITE_COLUMNS], spark)
         documents = map_batches(_spread(rows, source_bytes), _Reading(shard.reader()), DOCUMENTS)
-        found.append(documents if shard.is_last else _kept(documents))
+        found.append(documents if shard.is_last else computed(documents))  # its report goes
     found.append(pa.Table.from_batches([_others(files, started)]))
     if spark is None:
         return pa.concat_tables(found)
@@ -171,15 +171,6 @@ class _Reading:
 def _spread(rows: Rows, source_bytes: float) -> Rows:
     """Rows that workers read, in as many tasks as suit so much source; enough that each file is read with others."""
     return rows if isinstance(rows, pa.Table) else rows.repartition(task_count(source_bytes), "path")
-
-
-def _kept(rows: Rows) -> Rows:
-    """Rows computed now: the report they are read from goes."""
-    if isinstance(rows, pa.Table):
-        return rows
-    from pyspark import StorageLevel  # noqa: PLC0415
-
-    return rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
 
 
 def _files_of(shard: Shard, files: pa.Table) -> pa.Table:

@@ -87,6 +87,7 @@ def fingerprints(
         "settings": settings.fingerprint(),
         "schema": _hash([(d.name, str(d.schema())) for d in STORED_TABLES]),
         "index": f"{provider.fingerprint} {INDEX_REVISION}" if provider else "none",
+        **({_INDEX_CONTENT: provider.content} if provider and provider.content else {}),
         "modules": _hash([NAMING_REVISION, repo_id, *roots]),
         **{f"{_RULE}{each.rule.name}": f"{each.rule.output.name} {each.identity}" for each in rules},
     }
@@ -96,16 +97,18 @@ def plan_build(last: BuildRecord | None, inputs: BuildInputs, *, full: bool) -> 
     """Compare with the last build; every reason to rebuild is named."""
     if last is None:
         return Plan(Mode.FULL, ("first build",))
-    before, current, provider = last.fingerprints, inputs.fingerprints, inputs.provider
-    rules = needed_rules(inputs.rules, documents=provider is not None)
+    before, current = last.fingerprints, inputs.fingerprints
+    rules = needed_rules(inputs.rules, documents=inputs.provider is not None)
     everything = tuple(table.name for table in STORED_TABLES)
-    changed = [name for name in current if not name.startswith(_RULE) and before.get(name) != current[name]]
+    changed = [name for name in current if not _is_update(name) and before.get(name) != current[name]]
     known = any(name.startswith(_RULE) for name in before)
     invalidations = [Invalidation(_KINDS.get(name, "settings"), name, everything) for name in changed]
     if full or invalidations or not known:
         reasons = [*(["full build asked for"] if full else []), *(f"{name} changed" for name in changed)]
         return Plan(Mode.FULL, tuple(reasons) or ("rules are not known",), tuple(invalidations))
     reasons = ["files changed"] if last.snapshot_id != inputs.snapshot.snapshot_id else []
+    if before.get(_INDEX_CONTENT) != current.get(_INDEX_CONTENT):
+        reasons.append("index changed")
     for name in sorted(name for name in current.keys() | before.keys() if name.startswith(_RULE)):
         if before.get(name) == current.get(name):
             continue
@@ -114,8 +117,6 @@ def plan_build(last: BuildRecord | None, inputs: BuildInputs, *, full: bool) -> 
             rule = name.removeprefix(_RULE)
             invalidations.append(Invalidation("rule", rule, tables))
             reasons.append(f"rule {rule} changed")
-    if reasons and provider is not None and not provider.can_index_some:
-        return Plan(Mode.FULL, (*reasons, "its indexer cannot index some files only"), tuple(invalidations))
     return Plan(Mode.INCREMENTAL if reasons else Mode.NOOP, tuple(reasons), tuple(invalidations))
 
 
@@ -131,5 +132,11 @@ def _hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]
 
 
+def _is_update(fingerprint: str) -> bool:
+    """Whether an update finds out what a change of this fingerprint affects."""
+    return fingerprint == _INDEX_CONTENT or fingerprint.startswith(_RULE)
+
+
 _RULE = "rule "
+_INDEX_CONTENT = "index content"
 _KINDS = {"extractor": "extractor", "resolver": "resolver", "index": "indexer"}

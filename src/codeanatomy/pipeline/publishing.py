@@ -170,7 +170,7 @@ def index_figures(
     failed = sum(problem.reason == NOT_INDEXED for problem in problems)
     return {
         **provider.choice(),
-        "provider": provider.fingerprint,
+        "provider": " ".join(filter(None, (provider.fingerprint, provider.content))),
         "documents": pins[DOCUMENTS.name].rows - failed,
         "failed": failed,
         "seconds": round(seconds, 3),
