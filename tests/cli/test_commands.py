@@ -48,7 +48,7 @@ def test_build_prints_what_the_interface_promises_and_nothing_else(tmp_path):
     assert told["tables"]["cpg_nodes"].keys() == {"rows", "digest", "version", "written"}
     assert done.stderr.splitlines() == [
         "warning: broken.py: syntax_error: line 4: missing )",
-        "note: without a semantic index (as asked): types are not known",
+        "note: no semantic index (--index none): types are unknown",
         f"build {told['build_id']}: full, 7 files, {told['tables']['cpg_nodes']['rows']:,} nodes, "
         f"{told['tables']['cpg_edges']['rows']:,} edges ({told['seconds']:.1f} s, peak {told['peak_memory_mb']:,} MB)",
     ]
