@@ -76,18 +76,13 @@ def why(path: str, repo: RepositoryLike = ".", *, build: str | None = None) -> E
     return explain(_graph(repo, build), path)
 
 
-def publish(request: PublishRequest, repo: RepositoryLike = ".", *, listener: Listener | None = None) -> Publication:
+def publish(
+    request: PublishRequest, repo: RepositoryLike = ".", *, build: str | None = None, listener: Listener | None = None
+) -> Publication:
     """Write a build for other tools; the directory is replaced if it holds an earlier publication."""
     from codeanatomy.query.publish import publish as write_publication
 
-    return write_publication(
-        _graph(repo, request.build),
-        str(request.out),
-        request.format,
-        tables=request.tables,
-        canonical=request.determinism == "canonical",
-        on_table=listener.stage if listener else lambda _: None,
-    )
+    return write_publication(_graph(repo, build), request, on_table=listener.stage if listener else lambda _: None)
 
 
 def _graph(repo: RepositoryLike, build: str | None) -> Graph:

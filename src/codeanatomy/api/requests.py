@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeanatomy.pipeline.request import BuildRequest
+from codeanatomy.query.request import FORMATS, PublishRequest
 
-__all__ = ["BuildRequest", "PublishRequest", "Repository", "RepositoryLike", "as_repository"]
+__all__ = ["FORMATS", "BuildRequest", "PublishRequest", "Repository", "RepositoryLike", "as_repository"]
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,3 @@ RepositoryLike = Repository | str | Path
 def as_repository(repo: RepositoryLike) -> Repository:
     """The repository that is given, or the one at a path."""
     return repo if isinstance(repo, Repository) else Repository(repo)
-
-
-@dataclass(frozen=True)
-class PublishRequest:
-    """What to publish, where to, and in which format."""
-
-    out: str | Path
-    format: str = "parquet"
-    """`parquet`, `duckdb` or `scip`."""
-    tables: Sequence[str] | None = None
-    """Datasets to write; by default the graph, its files and their errors."""
-    determinism: str = "stable"
-    """`canonical` sorts all rows, so that the same graph gives the same bytes."""
-    build: str | None = None
-    """Id of the build, or how it begins; by default the last one."""

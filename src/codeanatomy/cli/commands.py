@@ -249,7 +249,7 @@ def why(options: argparse.Namespace) -> int:
 def publish(options: argparse.Namespace) -> int:
     """Write the graph for other tools."""
     with _progress(options) as progress:
-        found = reading.publish(publish_request(options), repository(options), listener=progress)
+        found = reading.publish(publish_request(options), repository(options), build=options.build, listener=progress)
     if options.json:
         print_json(found.as_json())
     if not options.quiet:

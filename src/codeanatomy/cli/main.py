@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from codeanatomy import __version__
 from codeanatomy.api.failures import unexpected
 from codeanatomy.api.reading import SQL_TIMEOUT
+from codeanatomy.api.requests import FORMATS
 from codeanatomy.cli import commands
 from codeanatomy.cli.options import Parser, asks_for_json, real_number, whole_number, with_defaults
 from codeanatomy.cli.terminal import print_error, print_message
@@ -216,9 +217,7 @@ def parser() -> Parser:
     publish.add_argument(
         "--out", required=True, metavar="DIR", help="directory to write, replacing an earlier publication"
     )
-    publish.add_argument(
-        "--format", choices=("parquet", "duckdb", "scip"), default="parquet", help="(default: parquet)"
-    )
+    publish.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="(default: parquet)")
     publish.add_argument("--build", metavar="ID", help="the build to publish (default: the last)")
     publish.add_argument("--table", action="append", metavar="NAME", help="only this dataset; may be repeated")
     publish.add_argument(

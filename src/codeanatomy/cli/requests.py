@@ -51,7 +51,7 @@ def build_request(options: argparse.Namespace) -> BuildRequest:
 
 def publish_request(options: argparse.Namespace) -> PublishRequest:
     """What `publish` is asked for."""
-    return PublishRequest(options.out, options.format, options.table, options.determinism, options.build)
+    return PublishRequest(options.out, options.format, options.table, options.determinism)
 
 
 def repository(options: argparse.Namespace) -> Repository:

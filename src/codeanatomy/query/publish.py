@@ -21,6 +21,7 @@ from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import InputError
 from codeanatomy.query.directory import replace_directory
 from codeanatomy.query.graph import Graph
+from codeanatomy.query.request import FORMATS, PublishRequest
 from codeanatomy.query.scip import write_scip
 from codeanatomy.query.views import PUBLIC
 
@@ -42,31 +43,26 @@ class Publication:
         return {"build_id": self.build_id, "format": self.format, "tables": dict(self.tables)}
 
 
-def publish(
-    graph: Graph,
-    out: str,
-    form: str,
-    *,
-    tables: Sequence[str] | None = None,
-    canonical: bool = False,
-    on_table: Callable[[str], None] = lambda _: None,
-) -> Publication:
-    """Write the datasets to the directory `out`, replacing an earlier publication there."""
-    if canonical and form == "duckdb":
+def publish(graph: Graph, request: PublishRequest, *, on_table: Callable[[str], None] = lambda _: None) -> Publication:
+    """Write the datasets to the directory of the request, replacing an earlier publication there."""
+    if request.format not in FORMATS:
+        raise InputError(f"unknown format {request.format!r}", hint=f"choose one of {', '.join(FORMATS)}")
+    canonical = request.determinism == "canonical"
+    if canonical and request.format == "duckdb":
         raise InputError(
             "a DuckDB file contains a random identifier, so it is never canonical", hint="use --format parquet"
         )
-    if tables and form == "scip":
+    if request.tables and request.format == "scip":
         raise InputError("--table cannot be used with --format scip", hint="use --format parquet or duckdb")
-    chosen = [_public(name) for name in tables or DEFAULT_TABLES]
-    with replace_directory(out, MANIFEST) as directory:
-        if form == "scip":
+    chosen = [_public(name) for name in request.tables or DEFAULT_TABLES]
+    with replace_directory(str(request.out), MANIFEST) as directory:
+        if request.format == "scip":
             on_table("scip")
             rows = {"documents": write_scip(graph, directory / SCIP_FILE)}
         else:
-            write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[form]
+            write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[request.format]
             rows = write(directory, [(d, _rows_of(graph, d, canonical=canonical)) for d in chosen], on_table)
-        published = Publication(graph.build.build_id, form, rows)
+        published = Publication(graph.build.build_id, request.format, rows)
         (directory / MANIFEST).write_text(json.dumps(published.as_json(), indent=1) + "\n", encoding="utf-8")
     return published
 
