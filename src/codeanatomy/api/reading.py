@@ -45,8 +45,8 @@ def sql(
     from codeanatomy.query.result import ROWS_PER_BATCH, QueryResult
     from codeanatomy.query.sql import Limits
 
-    limits = Limits(timeout, max_memory_mb or machine_memory_mb() // 2)
-    return QueryResult(_graph(repo, build).read(query, limits, ROWS_PER_BATCH))
+    limits = Limits(timeout, max_memory_mb or machine_memory_mb() // 2, ROWS_PER_BATCH)
+    return QueryResult(_graph(repo, build).read(query, limits))
 
 
 def callers(name: str, repo: RepositoryLike = ".", *, build: str | None = None) -> LookupResult:

@@ -16,7 +16,8 @@ from sqlglot import exp
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, REPO_FILES
 from codeanatomy.errors import InputError
-from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side, statement
+from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side
+from codeanatomy.query.statements import statement
 from codeanatomy.query.symbol_diff import SymbolDiff, compare_symbols
 from codeanatomy.store.builds import BuildRecord, current_build, find_build, list_builds
 from codeanatomy.store.state import State
@@ -126,7 +127,7 @@ def _count_query(table: Dataset, key: str) -> exp.Query:
 
 
 def _compare_files(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
-    found = connection.execute(statement("files")).fetchall()
+    found = connection.execute(statement("diff/files")).fetchall()
     return {change: tuple(path for path, how in found if how == change) for change in ("added", "removed", "modified")}
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 
 import duckdb
 import pyarrow as pa
@@ -55,11 +54,6 @@ def side_by_side(
                 relation = f"{side}.{ALL_BUCKETS}{table.name}"
                 _create_view(connection, relation, table, _stored(state, table, build, None))
         yield connection
-
-
-def statement(relation: str) -> str:
-    """The SELECT of a relation of a comparison."""
-    return files(__package__).joinpath("diff", f"{relation}.sql").read_text(encoding="utf-8")
 
 
 def _differing_buckets(before: BuildRecord | None, after: BuildRecord, tables: Sequence[Dataset]) -> set[int]:

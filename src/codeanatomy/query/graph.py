@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
-from codeanatomy.query.sql import NO_LIMITS, Limits, run_query
+from codeanatomy.query.sql import NO_LIMITS, Limits, Parameters, run_query
 from codeanatomy.store.builds import BuildRecord, check_whole, current_build, find_build
 from codeanatomy.store.bundles import read_bundle_rows
 from codeanatomy.store.location import locate_state
@@ -37,13 +37,15 @@ class Graph:
     build: BuildRecord
     root: Path | None = None  # of the repository, for its source lines
 
-    def sql(self, query: str) -> pa.Table:
-        """Answer one SELECT over the views of the build."""
-        return self.read(query).read_all()
+    def sql(self, query: str, parameters: Parameters | None = None) -> pa.Table:
+        """Answer one SELECT over the views of the build; `parameters` has the values of `$name` in it."""
+        return self.read(query, parameters=parameters).read_all()
 
-    def read(self, query: str, limits: Limits = NO_LIMITS, rows_per_batch: int = 100_000) -> pa.RecordBatchReader:
+    def read(
+        self, query: str, limits: Limits = NO_LIMITS, parameters: Parameters | None = None
+    ) -> pa.RecordBatchReader:
         """Answer one SELECT, batch by batch."""
-        return run_query(query, self._open_table, self.build.fingerprints["extractor"], limits, rows_per_batch)
+        return run_query(query, self._open_table, self.build.fingerprints["extractor"], limits, parameters)
 
     def callers(self, name: str) -> LookupResult:
         """Who calls `name`."""

@@ -15,8 +15,6 @@ How symbols are spelled
 A module is defined at the empty range at the start of its file. If a use has several candidates, all are written.
 """
 
-# ruff: noqa: S608 - nothing but constants is put into a statement
-
 from __future__ import annotations
 
 from bisect import bisect_right
@@ -34,109 +32,7 @@ from codeanatomy.index import symbols
 from codeanatomy.index.documents import DEFINITION, IMPORT, READ, WRITE
 from codeanatomy.query.graph import Graph
 from codeanatomy.query.result import QueryResult
-
-_FILES: Final = """
-    SELECT f.file_id, f.path, m.module_fqn, f.line_starts, d.text AS documentation
-    FROM repo_files AS f
-    JOIN py_module_index AS m ON m.file_id = f.file_id
-    LEFT JOIN docstrings AS d ON d.file_id = f.file_id AND d.def_key IS NULL
-    WHERE f.line_starts IS NOT NULL
-    ORDER BY f.path
-"""
-
-_DEFINITIONS: Final = """
-    SELECT
-      d.file_id, d.def_key, d.container_key, d.kind, d.name, d.ordinal, d.bstart, d.bend,
-      coalesce(d.name_bstart, d.bstart) AS name_bstart,
-      coalesce(d.name_bend, d.bstart + length('lambda')) AS name_bend,
-      t.text AS documentation
-    FROM cst_defs AS d
-    LEFT JOIN docstrings AS t ON t.file_id = d.file_id AND t.def_key = d.def_key
-    ORDER BY d.file_id, d.def_no
-"""
-"""A container comes before what it contains. A lambda is named by its keyword."""
-
-_BINDINGS: Final = """
-    SELECT b.file_id, b.binding_no, b.binding_key, b.name, b.site_kind, b.site_bstart, b.site_bend, s.kind, s.def_key
-    FROM sym_bindings AS b
-    JOIN sym_scopes AS s ON s.file_id = b.file_id AND s.scope_no = b.scope_no
-    WHERE b.target_key = b.binding_key
-      AND (
-        coalesce(b.site_kind, '') NOT IN ('def', 'class', 'type_alias', 'import')
-        OR concat('b:', b.file_id, ':', b.binding_key) IN (
-          SELECT dst_id FROM cpg_edges WHERE edge_kind IN ('REFERENCES', 'IMPORT_BINDS', 'CALLS')
-        )
-      )
-    ORDER BY b.file_id, b.binding_no
-"""
-"""Variables, and other names that something refers to as such."""
-
-_NAMES: Final = """
-    SELECT
-      n.node_id, n.name, n.qname, n.text,
-      n.subkind = 'package' OR n.node_id IN (SELECT dst_id FROM cpg_edges WHERE edge_kind = 'IMPORTS') AS is_module
-    FROM cpg_nodes AS n
-    WHERE n.node_kind IN ('QNAME', 'SYMBOL')
-    ORDER BY n.text NULLS LAST, n.node_id
-"""
-
-_RELATIONSHIPS: Final = """
-    SELECT DISTINCT src_id, dst_id, edge_kind = 'OVERRIDES' AS overrides
-    FROM cpg_edges
-    WHERE edge_kind IN ('INHERITS', 'OVERRIDES')
-    ORDER BY ALL
-"""
-
-_USES: Final = f"""
-    WITH named AS (
-      SELECT concat('n:', file_id, ':', ref_no) AS site_id, file_id, path, name_bstart AS bstart, name_bend AS bend,
-        CASE ctx WHEN 'store' THEN {WRITE} WHEN 'load' THEN {READ} ELSE 0 END AS roles
-      FROM cst_name_refs
-    ), meant AS (
-      SELECT n.*, e.dst_id FROM named AS n
-      JOIN cpg_edges AS e ON e.src_id = n.site_id AND e.edge_kind = 'REFERENCES' AND e.confidence >= 0.5
-    ), bound AS (
-      SELECT n.*, e.dst_id FROM named AS n
-      JOIN cpg_edges AS e ON e.src_id = n.site_id AND e.edge_kind = 'RESOLVES_TO'
-    ), called AS (
-      SELECT c.file_id, c.path, c.callee_name_bstart AS bstart, c.callee_name_bend AS bend, {READ} AS roles, e.dst_id
-      FROM cst_callsites AS c
-      JOIN cpg_edges AS e ON e.src_id = concat('c:', c.file_id, ':', c.call_no) AND e.edge_kind = 'CALLS'
-      WHERE c.callee_name_bstart IS NOT NULL
-        AND e.confidence >= 0.5
-        AND NOT EXISTS (SELECT 1 FROM meant AS m WHERE m.file_id = c.file_id AND m.bstart = c.callee_name_bstart)
-    ), aliases AS (
-      SELECT concat('i:', file_id, ':', import_no) AS site_id, file_id, path, kind, bstart, bend, asname,
-        CASE
-          WHEN asname IS NULL THEN bend
-          ELSE bstart + octet_length(encode(coalesce(name, module)))
-        END AS name_bend,
-        bend - octet_length(encode(asname)) AS asname_bstart
-      FROM cst_imports
-      WHERE NOT is_star
-    ), imported AS (
-      SELECT a.*, e.dst_id FROM aliases AS a
-      JOIN cpg_edges AS e ON e.src_id = a.site_id AND e.edge_kind = 'IMPORT_BINDS'
-      WHERE a.kind = 'from' OR a.asname IS NOT NULL
-      UNION
-      SELECT a.*, r.target_id FROM aliases AS a JOIN rel_import_module AS r ON r.site_id = a.site_id
-      WHERE a.kind = 'import' AND a.asname IS NULL
-    )
-    SELECT path, bstart, bend, dst_id, bit_or(roles) AS roles
-    FROM (
-      SELECT path, bstart, bend, dst_id, roles FROM meant
-      UNION ALL SELECT path, bstart, bend, dst_id, roles FROM bound
-      UNION ALL SELECT path, bstart, bend, dst_id, roles FROM called
-      UNION ALL SELECT path, bstart, name_bend, dst_id, {IMPORT} FROM imported
-      UNION ALL SELECT path, asname_bstart, bend, dst_id, {IMPORT} FROM imported WHERE asname IS NOT NULL
-    )
-    GROUP BY path, bstart, bend, dst_id
-    ORDER BY path, bstart, bend, dst_id
-"""
-"""Names: what they refer to and the variables they are bound to; calls whose name refers to nothing; imported names.
-
-`import a.b` binds `a` but names the module `a.b`.
-"""
+from codeanatomy.query.statements import statement
 
 _KINDS: Final = {
     "function": "function",
@@ -204,7 +100,10 @@ def scip_parts(graph: Graph) -> Iterator[bytes]:
     yield scip.encode(scip.new(scip.Index, metadata=metadata))
     files = _files(graph)
     writer = _Writer(files, _external_entities(graph, files), _relationships(graph))
-    uses = groupby(map(_Use._make, _rows(graph, _USES)), key=attrgetter("path"))
+    uses = groupby(
+        map(_Use._make, _rows(graph, "uses", import_role=IMPORT, read_role=READ, write_role=WRITE)),
+        key=attrgetter("path"),
+    )
     path, used = next(uses, ("", iter(())))
     for file in files:
         if path == file.path:
@@ -298,11 +197,11 @@ class _Writer:
 def _files(graph: Graph) -> list[_File]:
     """Every file, with the modules, definitions and variables it holds."""
     files: dict[str, _File] = {}
-    for file_id, path, module, line_starts, documentation in _rows(graph, _FILES):
+    for file_id, path, module, line_starts, documentation in _rows(graph, "files"):
         name = module.rpartition(".")[2]
         entity = _Entity(symbols.namespace(module), "module", name, (0, 0), None, documentation)
         files[file_id] = _File(path, module, line_starts, {f"m:{file_id}": entity})
-    for file_id, key, container, kind, name, ordinal, *spans, documentation in _rows(graph, _DEFINITIONS):
+    for file_id, key, container, kind, name, ordinal, *spans, documentation in _rows(graph, "definitions"):
         entities = files[file_id].entities
         parent = entities[f"d:{file_id}:{container}" if container else f"m:{file_id}"].symbol
         spell = symbols.class_in if kind in ("class", "type_alias") else symbols.function_in
@@ -310,7 +209,7 @@ def _files(graph: Graph) -> list[_File]:
         entities[f"d:{file_id}:{key}"] = _Entity(
             spell(parent, name, ordinal), _KINDS[kind], name, (name_bstart, name_bend), (bstart, bend), documentation
         )
-    for file_id, number, key, name, site, bstart, bend, scope, def_key in _rows(graph, _BINDINGS):
+    for file_id, number, key, name, site, bstart, bend, scope, def_key in _rows(graph, "bindings"):
         entities = files[file_id].entities
         parent = entities[f"d:{file_id}:{def_key}" if def_key else f"m:{file_id}"].symbol
         name_range = None if bstart is None else (bstart, bend)
@@ -331,7 +230,7 @@ def _external_entities(graph: Graph, files: Iterable[_File]) -> dict[str, _Entit
     for symbol in own:
         known.setdefault(symbols.dotted(symbol) or "", symbol)
     defined, found = set(own), {}
-    for node_id, name, qname, text, is_module in _rows(graph, _NAMES):
+    for node_id, name, qname, text, is_module in _rows(graph, "names"):
         if text is None:
             symbol = _symbol_of_name(qname, known, is_module=is_module)
         elif symbols.is_local(text):
@@ -364,10 +263,10 @@ def _symbol_of_name(name: str, known: Mapping[str, str], *, is_module: bool) -> 
 def _relationships(graph: Graph) -> Mapping[str, Mapping[str, bool]]:
     """Bases of classes (False) and methods that a method overrides (True), by node id."""
     related: dict[str, dict[str, bool]] = defaultdict(dict)
-    for node_id, other_id, overrides in _rows(graph, _RELATIONSHIPS):
+    for node_id, other_id, overrides in _rows(graph, "relationships"):
         related[node_id][other_id] = related[node_id].get(other_id, False) or overrides
     return related
 
 
-def _rows(graph: Graph, statement: str) -> Iterator[tuple[Any, ...]]:
-    return QueryResult(graph.read(statement)).rows()
+def _rows(graph: Graph, name: str, /, **parameters: int) -> Iterator[tuple[Any, ...]]:
+    return QueryResult(graph.read(statement(f"scip/{name}"), parameters=parameters)).rows()

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -42,10 +43,11 @@ OpenTable = Callable[[str], ds.Dataset | Sequence[str]]
 
 @dataclass(frozen=True)
 class Limits:
-    """The most a query may use: seconds of DuckDB's time and megabytes of its memory; None is no limit."""
+    """The most a query may use: seconds of DuckDB's time, megabytes of its memory (None: no limit), rows at a time."""
 
     seconds: float | None = None
     memory_mb: int | None = None
+    rows_per_batch: int = 100_000
 
 
 NO_LIMITS = Limits()
@@ -60,11 +62,19 @@ def connect(memory_mb: int | None = None) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config=config)
 
 
+Parameters = Mapping[str, Any]
+"""Values of the `$name` parameters of a query."""
+
+
 def run_query(
-    query: str, open_table: OpenTable, extractor: str, limits: Limits = NO_LIMITS, rows_per_batch: int = 100_000
+    query: str,
+    open_table: OpenTable,
+    extractor: str,
+    limits: Limits = NO_LIMITS,
+    parameters: Parameters | None = None,
 ) -> pa.RecordBatchReader:
     """Answer one SELECT, batch by batch."""
-    return _Session(open_table, extractor, limits).read(query, rows_per_batch)
+    return _Session(open_table, extractor, limits).read(query, parameters)
 
 
 class _Session:
@@ -79,7 +89,7 @@ class _Session:
         self._created: set[str] = set()
         self._files: list[str] = []
 
-    def read(self, query: str, rows_per_batch: int) -> pa.RecordBatchReader:
+    def read(self, query: str, parameters: Parameters | None) -> pa.RecordBatchReader:
         """Create the views that the query names, lock the connection, then run the query."""
         query = _with_quotes(query)
         with self._limited():
@@ -91,7 +101,8 @@ class _Session:
             self._connection.execute(f"SET allowed_paths = {sql_list(self._files)}")
             self._connection.execute("SET enable_external_access = false")
             self._connection.execute("SET lock_configuration = true")
-            result = self._connection.sql(query).to_arrow_reader(rows_per_batch)
+            relation = self._connection.sql(query, params=dict(parameters) if parameters else None)
+            result = relation.to_arrow_reader(self._limits.rows_per_batch)
         return pa.RecordBatchReader.from_batches(result.schema, self._batches(result))
 
     def _batches(self, result: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

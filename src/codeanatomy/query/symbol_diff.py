@@ -15,7 +15,8 @@ from typing import Any
 
 import duckdb
 
-from codeanatomy.query.comparison import AFTER, BEFORE, statement
+from codeanatomy.query.comparison import AFTER, BEFORE
+from codeanatomy.query.statements import statement
 
 _DESCRIPTION = ("parameters", "definitions", "symbols", "names", "relationships", "aspects")
 """Relations that describe the symbols of one build, each computed from those before it."""
@@ -44,8 +45,8 @@ def compare_symbols(connection: duckdb.DuckDBPyConnection) -> Iterator[SymbolDif
     for side in (BEFORE, AFTER):
         connection.execute(f"USE {side}")
         for relation in _DESCRIPTION:
-            connection.execute(f"CREATE TABLE {relation} AS {statement(relation)}")
-    differences = connection.execute(statement("differences")).fetchall()
+            connection.execute(f"CREATE TABLE {relation} AS {statement(f'diff/{relation}')}")
+    differences = connection.execute(statement("diff/differences")).fetchall()
     for (name, path, kind, change), aspects in groupby(differences, itemgetter(0, 1, 2, 3)):
         details = [detail for *_, aspect, lost, gained in aspects for detail in _details(aspect, lost, gained)]
         yield SymbolDiff(name, path, kind, change, tuple(details) if change == "changed" else ())

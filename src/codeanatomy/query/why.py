@@ -8,6 +8,7 @@ from typing import Any
 
 from codeanatomy.errors import InputError
 from codeanatomy.query.graph import Graph
+from codeanatomy.query.statements import statement
 
 _REASONS: Mapping[str, str] = {
     "added": "it is a new file",
@@ -78,24 +79,26 @@ class Explanation:
 def explain(graph: Graph, path: str) -> Explanation:
     """Why a file was rebuilt in the build of `graph`, or why not."""
     build_id = graph.build.build_id
-    impacted = {row["path"]: row for row in graph.sql("SELECT * FROM inc_impacted_files").to_pylist()}
+    impacted = {row["path"]: row for row in _rows(graph, "impacted")}
     if path in impacted:
         steps = tuple(_chain(impacted, path))
         row = impacted[path]
-        return Explanation(
-            build_id, path, row["reason_kind"] != "deleted", steps, str(steps[0]), tuple(row["tables"] or ())
+        is_rebuilt = row["reason_kind"] != "deleted"
+        return Explanation(build_id, path, is_rebuilt, steps, str(steps[0]), tuple(row["tables"] or ()))
+    return Explanation(build_id, path, rebuilt=False, steps=(), reason=_reason_not_rebuilt(graph, path))
+
+
+def _reason_not_rebuilt(graph: Graph, path: str) -> str:
+    for row in _rows(graph, "renamed_to", path=path):
+        return f"it was renamed to {row['path']}"
+    if not _rows(graph, "file", path=path):
+        raise InputError(
+            f"build {graph.build.build_id} has no file {path}", hint="give a path relative to the repository"
         )
-    for row in _rows(graph, "diff_report", "previous", path):
-        if row["change_kind"] == "renamed":
-            return Explanation(build_id, path, rebuilt=False, steps=(), reason=f"it was renamed to {row['path']}")
-    if not _rows(graph, "repo_files", "path", path):
-        raise InputError(f"build {build_id} has no file {path}", hint="paths are relative to the repository")
-    for row in _rows(graph, "inc_reconsidered_files", "path", path):
-        module, cause = row["looked_at"].removeprefix("?"), row["caused_by_path"]
-        reason = f"it depends on {module}, which changed with {cause}, but every name in it still resolves the same"
-        return Explanation(build_id, path, rebuilt=False, steps=(), reason=reason)
-    reason = "neither the file nor any module it depends on changed"
-    return Explanation(build_id, path, rebuilt=False, steps=(), reason=reason)
+    for row in _rows(graph, "reconsidered", path=path):
+        module, cause = row["module"].removeprefix("?"), row["caused_by_path"]
+        return f"it depends on {module}, which changed with {cause}, but every name in it still resolves the same"
+    return "neither the file nor any module it depends on changed"
 
 
 def _chain(impacted: Mapping[str, Mapping[str, Any]], path: str) -> list[Step]:
@@ -108,7 +111,6 @@ def _chain(impacted: Mapping[str, Mapping[str, Any]], path: str) -> list[Step]:
     return steps
 
 
-def _rows(graph: Graph, dataset: str, column: str, value: str) -> list[dict[str, Any]]:
-    quoted = value.replace("'", "''")
-    found: list[dict[str, Any]] = graph.sql(f"SELECT * FROM {dataset} WHERE {column} = '{quoted}'").to_pylist()  # noqa: S608
+def _rows(graph: Graph, name: str, /, **parameters: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = graph.sql(statement(f"why/{name}"), parameters).to_pylist()
     return found
