@@ -64,17 +64,6 @@ def test_a_no_op_build_loads_no_spark(repo):
     assert "up to date" in done.stderr
 
 
-def test_sql_loads_neither_spark_nor_the_parser(repo):
-    code = (
-        "import sys; from codeanatomy.cli.main import main; code = main(sys.argv[1:]);"
-        "sys.exit(code or bool({'pyspark', 'py4j', 'tree_sitter'} & set(sys.modules)))"
-    )
-    query = "SELECT count(*) AS n FROM cpg_nodes"
-    done = subprocess.run([sys.executable, "-c", code, "sql", query, repo], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == "n"
-
-
 def test_sql_prints_a_table_json_csv_or_writes_arrow(repo, run, tmp_path):
     query = "SELECT name, line_start FROM cpg_nodes WHERE node_kind = 'DEF' AND path = 'shop/prices.py' ORDER BY 2"
     code, out, _ = run("sql", query, repo)

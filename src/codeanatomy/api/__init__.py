@@ -1,6 +1,6 @@
 """What every user interface calls: one function per verb, with typed requests and results.
 
-    requests        the repository, and what a build or a publication is asked to do
+    requests        which repository, what to build, what to publish
     building        build, plan, status, verify, replay
     reading         open, sql, callers, callees, refs, definition, why, publish
     history         builds, diff, changes, rollback, gc

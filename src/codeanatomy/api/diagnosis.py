@@ -33,7 +33,7 @@ STATE = "state"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked, what was found, and what to do about it if anything."""
+    """The result of one check; `hint` says what to do, if anything."""
 
     name: str
     status: str
@@ -163,7 +163,7 @@ def _check_rows(repository: Repository, state: Check) -> Check:
         found = verify_stored(request)
     except StateError as error:
         return Check(STATE, FAILED, "damaged", str(error))
-    except MachineError as error:  # another check says more
+    except MachineError as error:  # the other checks say more
         return Check(STATE, OK, f"{state.detail}, rows not checked", str(error))
     differing = [name for name, table in found.tables.items() if not table.equal]
     if differing:

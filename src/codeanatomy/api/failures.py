@@ -1,4 +1,4 @@
-"""Failures that are nobody's typed error, as one of the exception family."""
+"""Unexpected failures as errors of the exception family."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ MAX_NAMES = 5
 MAX_PLANNED_FILES = 30
 MAX_SYMBOLS = 50
 MAX_ROWS = 1000
-"""How much a command prints for people unless it is asked for more."""
+"""The most that a command prints on a terminal without `--verbose`."""
 
 _MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -287,7 +287,7 @@ def _print_warnings(result: BuildResult, options: argparse.Namespace) -> None:
 
 
 def _print_notes(result: BuildResult, options: argparse.Namespace) -> None:
-    """What the build did otherwise than might be expected."""
+    """What a user may not expect of the build."""
     if result.index is None or result.index["provider"] is None:
         cause = "--index none" if options.index == "none" else "pyrefly is not installed"
         print_message(f"note: no semantic index ({cause}): types are unknown")
@@ -341,7 +341,7 @@ def _print_comparison(found: Verification | Replay, options: argparse.Namespace)
     if not options.quiet:
         differing = [name for name, compared in found.tables.items() if not compared.equal]
         rows = sum(compared.rows for compared in found.tables.values())
-        verdict = f"differs in {', '.join(differing)}" if differing else f"equal, {rows:,} rows"
+        verdict = f"differs in {', '.join(differing)}" if differing else f"equal: {rows:,} rows"
         print_message(f"{options.command} {found.build_id}: {verdict} ({found.seconds:.1f} s)")
     return 0 if found.equal else 1
 

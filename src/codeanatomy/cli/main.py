@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _exit(code)
         return code
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has stopped
+        sys.stderr.close()  # the reader of our output has stopped
         return BROKEN_PIPE
     except Exception as error:
         if "--verbose" in arguments:

@@ -50,7 +50,7 @@ def build_request(options: argparse.Namespace) -> BuildRequest:
 
 
 def publish_request(options: argparse.Namespace) -> PublishRequest:
-    """What `publish` is asked for."""
+    """The request of `publish`."""
     return PublishRequest(options.out, options.format, options.table, options.determinism)
 
 

@@ -113,8 +113,8 @@ class Changes:
     def _batches(
         self, connection: duckdb.DuckDBPyConnection, table: Dataset, key: str, direction: str
     ) -> Iterator[pa.RecordBatch]:
-        answer = connection.sql(self._query(table, key, direction)).to_arrow_reader(ROWS_PER_BATCH)
-        yield from (batch.cast(table.schema()) for batch in answer)
+        batches = connection.sql(self._query(table, key, direction)).to_arrow_reader(ROWS_PER_BATCH)
+        yield from (batch.cast(table.schema()) for batch in batches)
 
 
 def changes_since(state: State, cursor: str, *, build: str | None = None, reset: bool = False) -> Changes:

@@ -1,4 +1,4 @@
-"""What a publication is asked to be. Cheap to import."""
+"""What to publish. Cheap to import."""
 
 from __future__ import annotations
 

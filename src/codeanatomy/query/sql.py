@@ -106,7 +106,7 @@ class _Session:
         return pa.RecordBatchReader.from_batches(result.schema, self._batches(result))
 
     def _batches(self, result: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """The batches as they come; keeps the session until the last. The time of whoever reads them is not limited."""
+        """The batches as they come; keeps the session until the last. The reader's own time is not limited."""
         while True:
             with self._limited():
                 batch = _next_batch(result)
