@@ -244,7 +244,7 @@ def _command(
 ) -> Parser:
     """Add a command with the options of all commands; its own arguments (`?`: optional) precede the repository."""
     command = chosen.add_parser(
-        name, help=purpose, description=f"{purpose.capitalize()}.", epilog=f"example: {example}"
+        name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.", epilog=f"example: {example}"
     )
     command.set_defaults(run=run)
     for argument in arguments:
