@@ -48,7 +48,7 @@ def test_build_prints_what_the_interface_promises_and_nothing_else(tmp_path):
     assert told["tables"]["cpg_nodes"].keys() == {"rows", "digest", "version", "written"}
     assert done.stderr.splitlines() == [
         "warning: broken.py: syntax_error: line 4: missing )",
-        "note: without a semantic index (as asked): types are not known",
+        "note: no semantic index (--index none): types are unknown",
         f"build {told['build_id']}: full, 7 files, {told['tables']['cpg_nodes']['rows']:,} nodes, "
         f"{told['tables']['cpg_edges']['rows']:,} edges ({told['seconds']:.1f} s, peak {told['peak_memory_mb']:,} MB)",
     ]
@@ -62,17 +62,6 @@ def test_a_no_op_build_loads_no_spark(repo):
     done = subprocess.run([sys.executable, "-c", code, "build", repo], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "up to date" in done.stderr
-
-
-def test_sql_loads_neither_spark_nor_the_parser(repo):
-    code = (
-        "import sys; from codeanatomy.cli.main import main; code = main(sys.argv[1:]);"
-        "sys.exit(code or bool({'pyspark', 'py4j', 'tree_sitter'} & set(sys.modules)))"
-    )
-    query = "SELECT count(*) AS n FROM cpg_nodes"
-    done = subprocess.run([sys.executable, "-c", code, "sql", query, repo], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == "n"
 
 
 def test_sql_prints_a_table_json_csv_or_writes_arrow(repo, run, tmp_path):

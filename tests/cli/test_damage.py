@@ -138,9 +138,9 @@ def test_doctor_and_verify_read_what_is_on_disk(repo, capsys, spark, monkeypatch
     overwrite(ca.open(repo).state, "cpg_edges", str(plain), rows.slice(1))
 
     assert main(["verify", "--stored", str(repo)]) == 1
-    assert "cpg_edges: its rows are not those that the build wrote" in capsys.readouterr().out
+    assert "cpg_edges: rows differ from those the build wrote" in capsys.readouterr().out
     assert main(["doctor", "--deep", str(repo)]) in (3, 4)
-    assert "rows of cpg_edges are not those that build" in capsys.readouterr().out
+    assert "rows of cpg_edges differ from those that build" in capsys.readouterr().out
 
     damaged = files_of(repo, "facts")[0]
     damaged.write_bytes(damaged.read_bytes()[:100] + b"\0" * 38 + damaged.read_bytes()[138:])

@@ -39,7 +39,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path):
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, err = process.communicate(timeout=120)
         assert (process.returncode, err) in [
-            (130, "codeanatomy: interrupted; the last build is untouched\n"),
+            (130, "codeanatomy: interrupted: the last build is unchanged\n"),
             (0, ""),  # it was done at that very moment
         ]
         deadline = time.monotonic() + 20

@@ -7,7 +7,15 @@ import unicodedata
 
 import pytest
 
-from codeanatomy.cli.terminal import ProgressLine, encoding_of, printable, show, show_json, show_table, tell
+from codeanatomy.cli.terminal import (
+    ProgressLine,
+    encoding_of,
+    print_json,
+    print_lines,
+    print_message,
+    print_table,
+    printable,
+)
 
 HOSTILE = {
     "\x1b[31mred\x1b[0m": r"\x1b[31mred\x1b[0m",
@@ -74,10 +82,10 @@ def test_a_stream_that_is_ascii_stays_so():
 
 def test_lines_tables_and_json_are_safe(capsys):
     text = "".join(HOSTILE)
-    show(text)
-    tell(text)
-    show_table((text,), [(text,), (1.5,), (None,)])
-    show_json({text: text})
+    print_lines(text)
+    print_message(text)
+    print_table((text,), [(text,), (1.5,), (None,)])
+    print_json({text: text})
     captured = capsys.readouterr()
     for stream in (captured.out, captured.err):
         assert all(line.isprintable() for line in stream.removesuffix("\n").split("\n"))
@@ -103,5 +111,5 @@ def test_a_table_is_printed_as_its_rows_come(capsys):
                 assert len(capsys.readouterr().out.splitlines()) > 2000
             yield number, "x" * (number % 3)
 
-    show_table(("n", "text"), rows())
+    print_table(("n", "text"), rows())
     assert capsys.readouterr().out.splitlines()[-1].split() == ["2999", "xx"]

@@ -77,7 +77,7 @@ def test_an_edit_of_the_user_keeps_what_lies_at_the_end_of_a_chain(tmp_path, spa
     assert (later.mode, later.files["rebuilt"]) == ("incremental", 3)
     graph = ("answers", "cpg_nodes", "cpg_edges")
     assert {t: digests(later)[t] for t in graph} == {t: digests(fresh)[t] for t in graph}
-    assert ca.open(repo).callers("p.m100.x").places
+    assert ca.open(repo).callers("p.m100.x").lines
 
 
 def test_questions_that_hit_a_limit_are_counted_in_every_build(repo, spark):

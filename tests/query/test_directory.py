@@ -1,13 +1,13 @@
-"""Output directories: whole or not there, and what a killed process left beside them goes."""
+"""Output directories: complete or absent, and what a killed process left beside them is removed."""
 
 import pytest
 
 from codeanatomy.query import directory
-from codeanatomy.query.directory import whole_directory
+from codeanatomy.query.directory import replace_directory
 
 
 def fill(out, text):
-    with whole_directory(str(out), "manifest") as place:
+    with replace_directory(str(out), "manifest") as place:
         (place / "manifest").write_text(text)
 
 
@@ -38,7 +38,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
 
 def test_a_failure_leaves_the_earlier_directory(tmp_path):
     fill(tmp_path / "out", "first")
-    with pytest.raises(RuntimeError), whole_directory(str(tmp_path / "out"), "manifest") as place:
+    with pytest.raises(RuntimeError), replace_directory(str(tmp_path / "out"), "manifest") as place:
         (place / "manifest").write_text("half")
         raise RuntimeError
     assert (tmp_path / "out/manifest").read_text() == "first"

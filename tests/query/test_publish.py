@@ -6,6 +6,7 @@ import pytest
 
 import codeanatomy as ca
 from codeanatomy.query.publish import DEFAULT_TABLES, publish
+from codeanatomy.query.request import PublishRequest
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +22,12 @@ def test_canonical_files_are_the_same_bytes_twice_even_from_another_state(repo, 
     spark.conf.set("spark.sql.shuffle.partitions", "5")
     ca.build(ca.BuildRequest(repo, state=str(tmp_path / "state")), spark=spark)
     spark.conf.set("spark.sql.shuffle.partitions", "2")
-    publish(ca.open(repo), str(tmp_path / "one"), "parquet", canonical=True)
-    publish(ca.open(repo), str(tmp_path / "two"), "parquet", canonical=True)
-    publish(ca.open(repo, state=str(tmp_path / "state")), str(tmp_path / "three"), "parquet", canonical=True)
+    publish(ca.open(repo), PublishRequest(tmp_path / "one", "parquet", determinism="canonical"))
+    publish(ca.open(repo), PublishRequest(tmp_path / "two", "parquet", determinism="canonical"))
+    publish(
+        ca.open(repo, state=str(tmp_path / "state")),
+        PublishRequest(tmp_path / "three", "parquet", determinism="canonical"),
+    )
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert contents(tmp_path / "one").keys() == contents(tmp_path / "three").keys()
     for name, content in contents(tmp_path / "one").items():
@@ -33,13 +37,13 @@ def test_canonical_files_are_the_same_bytes_twice_even_from_another_state(repo, 
 
 def test_duckdb_files_are_never_canonical(repo, tmp_path):
     with pytest.raises(ca.InputError, match="use --format parquet"):
-        publish(ca.open(repo), str(tmp_path / "out"), "duckdb", canonical=True)
+        publish(ca.open(repo), PublishRequest(tmp_path / "out", "duckdb", determinism="canonical"))
 
 
 def test_parquet_and_duckdb_hold_the_rows_of_the_build(repo, tmp_path):
     graph = ca.open(repo)
-    found = publish(graph, str(tmp_path / "parquet"), "parquet")
-    publish(graph, str(tmp_path / "duckdb"), "duckdb")
+    found = publish(graph, PublishRequest(tmp_path / "parquet", "parquet"))
+    publish(graph, PublishRequest(tmp_path / "duckdb", "duckdb"))
     database = duckdb.connect(str(tmp_path / "duckdb" / "graph.duckdb"), read_only=True)
     for name in DEFAULT_TABLES:
         rows = graph.sql(f"SELECT count(*) AS n FROM {name}")["n"].to_pylist()[0]
@@ -51,16 +55,21 @@ def test_parquet_and_duckdb_hold_the_rows_of_the_build(repo, tmp_path):
 
 def test_an_earlier_publication_is_replaced_and_anything_else_is_left_alone(repo, tmp_path):
     graph = ca.open(repo)
-    publish(graph, str(tmp_path / "out"), "parquet")
-    publish(graph, str(tmp_path / "out"), "parquet", tables=["cpg_edges"])
+    publish(graph, PublishRequest(tmp_path / "out", "parquet"))
+    publish(graph, PublishRequest(tmp_path / "out", "parquet", tables=["cpg_edges"]))
     assert contents(tmp_path / "out").keys() == {"cpg_edges.parquet", "codeanatomy.json"}
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(ca.InputError, match="not an earlier publication"):
-        publish(graph, str(tmp_path / "mine"), "parquet")
+        publish(graph, PublishRequest(tmp_path / "mine", "parquet"))
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
 
 
 def test_an_unknown_dataset_is_refused(repo, tmp_path):
     with pytest.raises(ca.InputError, match="no dataset is called 'ghosts'"):
-        publish(ca.open(repo), str(tmp_path / "out"), "parquet", tables=["ghosts"])
+        publish(ca.open(repo), PublishRequest(tmp_path / "out", "parquet", tables=["ghosts"]))
+
+
+def test_an_unknown_format_is_refused(repo, tmp_path):
+    with pytest.raises(ca.InputError, match="unknown format 'csv'"):
+        publish(ca.open(repo), PublishRequest(tmp_path / "out", "csv"))

@@ -8,7 +8,7 @@ from codeanatomy.index import scip_format as scip
 from codeanatomy.index import symbols
 from codeanatomy.index.documents import DEFINITION, IMPORT, READ, WRITE
 from codeanatomy.index.scip import open_index, read_document
-from codeanatomy.query.scip import _spelled, write_scip
+from codeanatomy.query.scip import _symbol_of_name, write_scip
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_every_file_has_a_document(index, written, built_once):
     assert {document.language for document in index.documents} == {"python"}
 
 
-def test_every_symbol_is_known_and_spelled_as_it_should(index):
+def test_every_symbol_is_known_and_symbol_of_name_as_it_should(index):
     names = names_of(index)
     for document in index.documents:
         for each in document.occurrences:
@@ -144,4 +144,4 @@ def test_the_same_graph_gives_the_same_bytes(built_once, written, tmp_path):
 def test_names_from_elsewhere(name, is_module, expected):
     shop = symbols.namespace("shop")
     defined = {"shop": shop, "shop.Cart": symbols.class_in(shop, "Cart")}
-    assert _spelled(name, defined, is_module=is_module) == f"{symbols.SCHEME} {expected}"
+    assert _symbol_of_name(name, defined, is_module=is_module) == f"{symbols.SCHEME} {expected}"

@@ -5,13 +5,13 @@ import pytest
 
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
 from codeanatomy.errors import InputError
-from codeanatomy.query.sql import answer
+from codeanatomy.query.sql import run_query
 
 EMPTY = {table.name: ds.dataset(table.schema().empty_table()) for table in (FACTS, DOCUMENTS, *STORED_TABLES)}
 
 
 def rows(query):
-    return [tuple(row.values()) for row in answer(query, EMPTY.__getitem__, "none").read_all().to_pylist()]
+    return [tuple(row.values()) for row in run_query(query, EMPTY.__getitem__, "none").read_all().to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_name_that_a_query_defines_may_be_that_of_a_view():
 
 
 def test_columns_keep_the_names_that_were_written():
-    found = answer('SELECT 1 AS references, 2 AS References, 3 AS "it\'s"', EMPTY.__getitem__, "none")
+    found = run_query('SELECT 1 AS references, 2 AS References, 3 AS "it\'s"', EMPTY.__getitem__, "none")
     assert found.schema.names == ["references", "References", "it's"]
 
 

@@ -1,1 +1,1 @@
-"""The command line: a thin face over builds and queries."""
+"""The command line: parse options, call one function of `api`, print its result."""

@@ -1,7 +1,7 @@
 """Where options come from: the command line first, then `CODEANATOMY_*` variables, then the user's `--config` file.
 
-An option that is given wins over those after it, also when it is given as what it would be by default. The analysed
-repository's own configuration is not read here: it may choose files, never how a tool runs.
+An option of an earlier source wins, also when its value is the default. The analysed repository's own configuration is
+not read here: it may choose files, never how a tool runs.
 """
 
 from __future__ import annotations
@@ -9,23 +9,20 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, NoReturn
 
-from codeanatomy.cli.terminal import show
+from codeanatomy.api.configuration import read_configuration
+from codeanatomy.cli.terminal import print_lines
 from codeanatomy.errors import InputError
-from codeanatomy.repo.reading import read_named
 
 PREFIX = "CODEANATOMY_"
 _NOT_OPTIONS = {"CODEANATOMY_CRASH_AT", "CODEANATOMY_PRELOAD"}
-_MAX_CONFIG_BYTES = 1 << 20
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are ours, and whose commands take options between their arguments as well."""
+    """A parser that raises our errors, and whose commands take options between their arguments as well."""
 
     def error(self, message: str) -> NoReturn:
         """Refuse the arguments."""
@@ -57,13 +54,13 @@ class Parser(argparse.ArgumentParser):
                 takes_value = self._option_string_actions[known[0]].nargs != 0 and name == each
                 options += [each, *islice(remaining, 1 if takes_value else 0)]
             elif each.startswith("--") and " " not in each:
-                options.append(each)  # to be refused
+                options.append(each)  # argparse refuses it
             else:
                 words.append(each)
         return [*options, "--", *words] if words else options
 
     def _print_message(self, message: str, file: object = None) -> None:
-        show(*message.splitlines())  # of help and versions: errors are raised
+        print_lines(*message.splitlines())  # help and versions: errors are raised
 
 
 def with_defaults(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
@@ -77,7 +74,7 @@ def with_defaults(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> 
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:
-    """Whether errors should be told as JSON, as far as can be seen before the arguments are parsed."""
+    """Whether errors should be printed as JSON, as far as is known before the arguments are parsed."""
     written = arguments[: arguments.index("--")] if "--" in arguments else arguments
     from_environment = os.environ.get(f"{PREFIX}JSON", "")
     return any(len(each) > 2 and "--json".startswith(each) for each in written) or _is_yes(from_environment)
@@ -114,7 +111,7 @@ def real_number(at_most: float) -> Callable[[str], float]:
 
 
 def _take_defaults(command: argparse.ArgumentParser) -> dict[str, Any]:
-    """The defaults of a command's options, which it does not apply itself any more: what it finds was given."""
+    """Remove the defaults of a command's options and return them, so that parsing finds only what was given."""
     defaults = {}
     for action in command._actions:
         if action.option_strings and action.default is not argparse.SUPPRESS:
@@ -141,17 +138,7 @@ def _from_environment(environ: Mapping[str, str], known: Mapping[str, argparse.A
 def _from_file(path: str | None, known: Mapping[str, argparse.Action]) -> dict[str, Any]:
     if path is None:
         return {}
-    try:
-        content = tomllib.loads(read_named(Path(path), _MAX_CONFIG_BYTES).decode())
-    except OSError as error:
-        raise InputError(f"cannot read --config {path}: {error.strerror}") from error
-    except RecursionError as error:
-        raise InputError(f"--config {path} is nested too deeply") from error
-    except ValueError as error:
-        raise InputError(f"--config {path} is not valid TOML: {error}") from error
-    tool = content.get("tool")
-    table = tool.get("codeanatomy", {}) if isinstance(tool, dict) else content
-    options = {key.replace("-", "_"): value for key, value in table.items()}
+    options = read_configuration(path)
     return {key: _converted(known[key], value, f"{key} in {path}") for key, value in options.items() if key in known}
 
 

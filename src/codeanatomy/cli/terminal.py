@@ -1,7 +1,7 @@
-"""What people see: progress while a build runs, tables, one-line summaries. Data goes to stdout, the rest to stderr.
+"""Output for people: tables, messages, progress while a build runs. Data goes to stdout, the rest to stderr.
 
-File names, source lines, names and messages are written by whoever wrote the analysed repository. Nothing here reaches
-a terminal but through `printable`, so that no text can move the cursor, change colours or look like other text.
+File names, source lines, names and messages come from the analysed repository, which is not trusted. Everything that
+reaches a terminal goes through `printable`, so that no text can move the cursor, change colours or hide other text.
 """
 
 from __future__ import annotations
@@ -18,86 +18,88 @@ from decimal import Decimal
 from itertools import chain, islice
 from typing import TextIO
 
-from codeanatomy.query.json_output import error_json, json_text
+from codeanatomy.api.json_output import error_json, json_text
 
 _CLEAR_LINE = "\r\033[K"
 
-_OBEYED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of characters that a terminal obeys instead of showing them: controls (C0, DEL, C1), marks that reorder or
-hide text, halves of surrogate pairs, line and paragraph separators."""
+_CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that a terminal interprets instead of showing them: controls (C0, DEL, C1), marks that
+reorder or hide text, halves of surrogate pairs, line and paragraph separators."""
 
-_IN_ASCII = str.maketrans({"─": "-", "…": "...", "→": "->", "·": "-", "✓": "+", "✗": "x"})
-"""What our own signs look like where there is only ASCII."""
+_ASCII_SIGNS = str.maketrans({"─": "-", "…": "...", "→": "->", "·": "-", "✓": "+", "✗": "x"})
+"""What our own signs are on a terminal that has only ASCII."""
 
-_C_LOCALES = ("", "C", "POSIX")
-_COERCED = ("C.UTF-8", "C.utf8")
+_ASCII_LOCALES = ("", "C", "POSIX")
+_COERCED_LOCALES = ("C.UTF-8", "C.utf8")
+"""What Python sets LC_CTYPE to when it starts in an ASCII locale."""
+
 _ROWS_FOR_WIDTHS = 1000
 
 
-def show(*lines: str) -> None:
+def print_lines(*lines: str) -> None:
     """Print lines of data for people."""
     _print(sys.stdout, lines)
 
 
-def tell(*lines: str) -> None:
-    """Say something that is not data."""
+def print_message(*lines: str) -> None:
+    """Print lines that are not data, to stderr."""
     _print(sys.stderr, lines)
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows of data for people, as they come."""
-    _print(sys.stdout, table(columns, rows))
+    _print(sys.stdout, table_lines(columns, rows))
 
 
-def show_json(value: object) -> None:
+def print_json(value: object) -> None:
     """Print data for scripts."""
     sys.stdout.write(f"{json_text(value)}\n")
 
 
-def fail(message: str, hint: str | None, exit_code: int, *, as_json: bool) -> int:
-    """Say what went wrong, in one line, and as an object to whoever reads JSON; the exit code."""
+def print_error(message: str, hint: str | None, exit_code: int, *, as_json: bool) -> int:
+    """Print what went wrong as one line on stderr, and as an object on stdout if JSON is expected; the exit code."""
     if as_json:
-        show_json(error_json(message, hint, exit_code))
-    tell(f"codeanatomy: {message}: {hint}" if hint else f"codeanatomy: {message}")
+        print_json(error_json(message, hint, exit_code))
+    print_message(f"codeanatomy: {message}: {hint}" if hint else f"codeanatomy: {message}")
     return exit_code
 
 
 def printable(text: str, encoding: str = "utf-8") -> str:
-    """One line of text that any terminal of this encoding shows as it is; what it would obey instead is escaped."""
+    """Text that a terminal of this encoding shows as one line; control characters are escaped."""
     if not text.isprintable():
-        text = "".join(map(_visible, text))
+        text = "".join(map(_escaped, text))
     if text.isascii():
         return text
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return text.translate(_IN_ASCII).encode(encoding, "backslashreplace").decode(encoding)
+        return text.translate(_ASCII_SIGNS).encode(encoding, "backslashreplace").decode(encoding)
     return text
 
 
 def encoding_of(stream: TextIO, environ: Mapping[str, str] = os.environ) -> str:
-    """What the reader of a stream can show: in the C locale that is ASCII, although Python writes UTF-8 there."""
+    """The encoding that a terminal can show: ASCII in the C locale, although Python writes UTF-8 there."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     if environ.get("PYTHONIOENCODING") or environ.get("PYTHONUTF8"):
         return encoding
     language, category = environ.get("LANG", ""), environ.get("LC_CTYPE", "")
-    if language in _C_LOCALES and category in _COERCED:
-        category = ""  # what Python put there when it started
+    if language in _ASCII_LOCALES and category in _COERCED_LOCALES:
+        category = ""
     locale = environ.get("LC_ALL") or category or language
-    return "ascii" if locale in _C_LOCALES else encoding
+    return "ascii" if locale in _ASCII_LOCALES else encoding
 
 
 class EscapedLines:
-    """A stream of lines as `print_csv` writes them, for a terminal."""
+    """A stream of lines that is shown on a terminal."""
 
     def write(self, line: str) -> int:
-        """Show one line; what breaks it in two is escaped."""
-        show(line.removesuffix("\n"))
+        """Print one line; line breaks inside it are escaped."""
+        print_lines(line.removesuffix("\n"))
         return len(line)
 
 
 def data_stream() -> TextIO | EscapedLines:
-    """Where data in a form for scripts goes: bytes as they are in UTF-8, unless a person looks on."""
+    """Where CSV goes: to stdout as UTF-8, escaped if stdout is a terminal."""
     if sys.stdout.isatty():
         return EscapedLines()
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -111,8 +113,8 @@ def _print(stream: TextIO, lines: Iterable[str]) -> None:
         stream.write(f"{printable(line, encoding)}\n")
 
 
-def _visible(character: str) -> str:
-    if unicodedata.category(character) not in _OBEYED:
+def _escaped(character: str) -> str:
+    if unicodedata.category(character) not in _CONTROL_CATEGORIES:
         return character
     if "\udc80" <= character <= "\udcff":  # a byte that was not UTF-8
         return f"\\x{ord(character) - 0xDC00:02x}"
@@ -120,14 +122,14 @@ def _visible(character: str) -> str:
 
 
 class ProgressLine:
-    """One line on a terminal that says which stage runs, how far it is and how fast; gone when the work is done."""
+    """One line on a terminal with the current stage, its progress and its speed; removed at the end."""
 
     def __init__(self, stream: TextIO = sys.stderr, refresh: float = 0.2) -> None:
         self._stream = stream
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._name, self._detail, self._began = "", "", time.monotonic()
-        self._painter = threading.Thread(target=self._paint_often, args=(refresh,), daemon=True)
+        self._painter = threading.Thread(target=self._repaint, args=(refresh,), daemon=True)
 
     def __enter__(self) -> ProgressLine:
         self._painter.start()
@@ -150,7 +152,7 @@ class ProgressLine:
             elapsed = max(time.monotonic() - self._began, 0.001)
             self._detail = f"{done:,} of {total:,} {unit}, {done / elapsed:,.0f}/s"
 
-    def _paint_often(self, refresh: float) -> None:
+    def _repaint(self, refresh: float) -> None:
         while not self._done.wait(refresh):
             with self._lock:
                 if not self._name:
@@ -161,8 +163,8 @@ class ProgressLine:
             self._stream.flush()
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Rows under their column names, line by line, numbers to the right; columns are as wide as the first rows need."""
+def table_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Rows below their column names, numbers aligned right; the first rows decide how wide columns are."""
     encoding = encoding_of(sys.stdout)
     remaining = iter(rows)
     first = list(islice(remaining, _ROWS_FOR_WIDTHS))
@@ -182,8 +184,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[
     yield from map(line, chain(cells, ([_cell(value, encoding) for value in row] for row in remaining)))
 
 
-def size(count: int) -> str:
-    """Bytes for people."""
+def format_bytes(count: int) -> str:
+    """A number of bytes with a unit."""
     value = float(count)
     for unit in ("B", "kB", "MB"):
         if value < 1000:

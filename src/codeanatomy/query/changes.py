@@ -1,7 +1,7 @@
-"""Changes: the exact rows that went into the graph and out of it since the build a consumer acknowledged.
+"""Changes: the exact rows added to the graph and removed from it since the build that a consumer acknowledged.
 
-Rows are multisets. Taking out what was removed and then putting in what was added makes a copy of the earlier build's
-rows one of the later build's. A consumer that acknowledged nothing starts from an empty copy.
+Rows are multisets. A copy of the earlier build's rows becomes a copy of the later build's by deleting the removed rows
+and then inserting the added ones. A consumer that acknowledged nothing starts from an empty copy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -18,11 +18,10 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from codeanatomy.catalogue.columns import Dataset
-from codeanatomy.errors import CodeAnatomyError, InputError
-from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side, told_as_damage
-from codeanatomy.query.directory import whole_directory
-from codeanatomy.query.history import GRAPH_TABLES
-from codeanatomy.query.json_output import print_json
+from codeanatomy.errors import InputError
+from codeanatomy.query.build_diff import GRAPH_TABLES
+from codeanatomy.query.comparison import AFTER, BEFORE, reading_builds, side_by_side
+from codeanatomy.query.directory import replace_directory
 from codeanatomy.store.builds import BuildRecord, current_build, find_build, list_builds
 from codeanatomy.store.cursors import check_cursor_name, move_cursor, read_cursor
 from codeanatomy.store.state import State
@@ -55,43 +54,41 @@ class Changes:
                 for table, key in GRAPH_TABLES.items()
             }
 
-    def print_json(self, stream: TextIO) -> CodeAnatomyError | None:
-        """Write the object that `changes --json` prints, a row at a time; the error that ended it, if one did."""
+    @contextmanager
+    def rows(self) -> Iterator[Mapping[str, Mapping[str, Iterator[dict[str, Any]]]]]:
+        """The rows by table and direction, each to be read once, one iterator after the other."""
         with self._opened() as connection:
-            tables = {
+            yield {
                 table.name: {direction: self._rows(connection, table, key, direction) for direction in DIRECTIONS}
                 for table, key in GRAPH_TABLES.items()
             }
-            return print_json(self._builds() | {"tables": tables}, stream)
 
     def write_parquet(self, out: str) -> Counts:
         """Write one file per table and direction to the directory `out`, replacing earlier changes there."""
         counts: dict[str, dict[str, int]] = {}
-        with whole_directory(out, MANIFEST) as place, self._opened() as connection:
+        with replace_directory(out, MANIFEST) as directory, self._opened() as connection:
             for table, key in GRAPH_TABLES.items():
                 counts[table.name] = {}
                 for direction in DIRECTIONS:
-                    file = place / f"{table.name}_{direction}.parquet"
+                    file = directory / f"{table.name}_{direction}.parquet"
                     with pq.ParquetWriter(file, table.schema(), compression="zstd", write_page_checksum=True) as writer:
                         batches = self._batches(connection, table, key, direction)
                         counts[table.name][direction] = sum(_write(writer, batch) for batch in batches)
             manifest = json.dumps(self.as_json(counts), indent=1)
-            (place / MANIFEST).write_text(f"{manifest}\n", encoding="utf-8")
+            (directory / MANIFEST).write_text(f"{manifest}\n", encoding="utf-8")
         return counts
 
     def acknowledge(self) -> None:
         """Move the cursor to the build that was reported."""
         move_cursor(self.state, self.cursor, self.after.build_id)
 
-    def as_json(self, counts: Counts) -> dict[str, Any]:
-        """The builds and how many rows changed, as commands print them."""
-        return self._builds() | {"tables": counts}
-
-    def _builds(self) -> dict[str, Any]:
+    def as_json(self, tables: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+        """The builds, and by table and direction the rows or (default) how many there are."""
         return {
             "cursor": self.cursor,
             "from_build": self.before.build_id if self.before else None,
             "to_build": self.after.build_id,
+            "tables": self.count() if tables is None else tables,
         }
 
     @contextmanager
@@ -109,19 +106,19 @@ class Changes:
     def _rows(
         self, connection: duckdb.DuckDBPyConnection, table: Dataset, key: str, direction: str
     ) -> Iterator[dict[str, Any]]:
-        with told_as_damage(self.state):
+        with reading_builds(self.state):
             for batch in self._batches(connection, table, key, direction):
                 yield from batch.to_pylist()
 
     def _batches(
         self, connection: duckdb.DuckDBPyConnection, table: Dataset, key: str, direction: str
     ) -> Iterator[pa.RecordBatch]:
-        answer = connection.sql(self._query(table, key, direction)).to_arrow_reader(ROWS_PER_BATCH)
-        yield from (batch.cast(table.schema()) for batch in answer)
+        batches = connection.sql(self._query(table, key, direction)).to_arrow_reader(ROWS_PER_BATCH)
+        yield from (batch.cast(table.schema()) for batch in batches)
 
 
 def changes_since(state: State, cursor: str, *, build: str | None = None, reset: bool = False) -> Changes:
-    """What happened from the cursor's build (from nothing, if it has none or on `reset`) up to `build` or the last."""
+    """What changed from the cursor's build (from nothing, if it has none or on `reset`) to `build` or the last."""
     check_cursor_name(cursor)
     after = find_build(state, build) if build else current_build(state)
     found = None if reset else read_cursor(state, cursor)

@@ -1,7 +1,7 @@
 """Two builds side by side: their rows in one DuckDB connection, read only where their digests differ.
 
-Rows of one owner are in one bucket, the same in every build of a state. So rows in buckets with equal digests are
-equal, and whatever was added, removed or altered is in the others, on both sides.
+Rows of one owner are in one bucket, the same in every build of a state. So buckets with equal digests have equal rows,
+and every row that was added, removed or changed is in the other buckets, on both sides.
 """
 
 # ruff: noqa: S608 - names come from the catalogue, paths are quoted
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 
 import duckdb
 import pyarrow as pa
@@ -19,7 +18,7 @@ import pyarrow.dataset as ds
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import StateError
 from codeanatomy.query.interrupts import interruptible
-from codeanatomy.query.sql import connect, list_of
+from codeanatomy.query.sql import connect, sql_list
 from codeanatomy.store.builds import BuildRecord, check_whole
 from codeanatomy.store.failures import machine_failure
 from codeanatomy.store.layout import BUCKET
@@ -27,10 +26,10 @@ from codeanatomy.store.state import State
 from codeanatomy.store.tables import open_arrow, verified_files
 
 BEFORE, AFTER = "before", "after"
-"""Schemas of the connection: the rows of the one build, and of the other."""
+"""Schemas of the connection, one per build."""
 
-WHOLE = "whole_"
-"""Before the name of a table that is there with all its buckets."""
+ALL_BUCKETS = "whole_"
+"""Prefix of a table that has all its buckets."""
 
 
 @contextmanager
@@ -42,23 +41,19 @@ def side_by_side(
     *,
     whole: Sequence[Dataset] = (),
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with the tables of both builds, of the buckets in which any of them differs; None has no rows."""
+    """A connection with the differing buckets of `tables` and all of `whole`, of both builds; no build has no rows."""
     for each in filter(None, (before, after)):
         check_whole(state, each)
     buckets = _differing_buckets(before, after, tables)
-    with connect() as connection, told_as_damage(state), interruptible(connection):
+    with connect() as connection, reading_builds(state), interruptible(connection):
         for side, build in ((BEFORE, before), (AFTER, after)):
             connection.execute(f"CREATE SCHEMA {side}")
             for table in tables:
-                _offer(connection, f"{side}.{table.name}", state, table, build, buckets)
+                _create_view(connection, f"{side}.{table.name}", table, _stored(state, table, build, buckets))
             for table in whole:
-                _offer(connection, f"{side}.{WHOLE}{table.name}", state, table, build)
+                relation = f"{side}.{ALL_BUCKETS}{table.name}"
+                _create_view(connection, relation, table, _stored(state, table, build, None))
         yield connection
-
-
-def statement(relation: str) -> str:
-    """The SELECT that makes a relation of a comparison."""
-    return files(__package__).joinpath("diff", f"{relation}.sql").read_text(encoding="utf-8")
 
 
 def _differing_buckets(before: BuildRecord | None, after: BuildRecord, tables: Sequence[Dataset]) -> set[int]:
@@ -72,23 +67,17 @@ def _differing_buckets(before: BuildRecord | None, after: BuildRecord, tables: S
     return differing
 
 
-def _offer(
-    connection: duckdb.DuckDBPyConnection,
-    relation: str,
-    state: State,
-    table: Dataset,
-    build: BuildRecord | None,
-    buckets: Collection[int] | None = None,
+def _create_view(
+    connection: duckdb.DuckDBPyConnection, relation: str, table: Dataset, stored: ds.Dataset | Sequence[str]
 ) -> None:
-    """Make `relation` the rows of a build's table; a column that the build does not have yet is null."""
+    """Create a view of stored rows; a column of `table` that they do not have yet is null."""
     columns = ", ".join(f'"{name}"' for name in table.names())
-    stored = _stored(state, table, build, buckets)
     if isinstance(stored, ds.Dataset):
         connection.register(f"{relation} stored", stored)
         connection.execute(f'CREATE VIEW {relation} AS SELECT {columns} FROM "{relation} stored"')
         return
     connection.register(f"{relation} columns", table.schema().empty_table())
-    rows = f"read_parquet({list_of(stored)}, hive_partitioning = false)"
+    rows = f"read_parquet({sql_list(stored)}, hive_partitioning = false)"
     connection.execute(
         f'CREATE VIEW {relation} AS SELECT {columns} FROM (FROM "{relation} columns" UNION ALL BY NAME FROM {rows})'
     )
@@ -114,12 +103,12 @@ def _in_buckets(file: str, buckets: Collection[int] | None) -> bool:
 
 
 @contextmanager
-def told_as_damage(state: State) -> Iterator[None]:
-    """What reading the builds of a state may fail with, as an error of that state."""
+def reading_builds(state: State) -> Iterator[None]:
+    """Turn what reading the builds of a state may fail with into an error of the state or the machine."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException) as error:
         reason = " ".join(str(error).splitlines()[0].split())
         raise machine_failure(error, state.location.uri) or StateError(
-            f"cannot read the builds of {state.location.uri} ({reason})", hint="`codeanatomy doctor --deep` says more"
+            f"cannot read the builds of {state.location.uri} ({reason})", hint="run `codeanatomy doctor --deep`"
         ) from error

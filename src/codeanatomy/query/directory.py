@@ -1,4 +1,4 @@
-"""Output directories: filled beside their place and moved there when whole. What is not ours is never replaced."""
+"""Output directories: written beside the target and moved there when complete. Only our own output is replaced."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import duckdb
 from codeanatomy.engine.places import scratch_directory
 from codeanatomy.errors import InputError, MachineError
 
-_HERE: Final = -100
-_EXCHANGE: Final = 2
-"""Constants of Linux's `renameat2`: paths start from the current directory; two names change places."""
+_AT_FDCWD: Final = -100
+_RENAME_EXCHANGE: Final = 2
+"""Constants of Linux's `renameat2`: paths start from the current directory; swap the two names."""
 
 
 @contextmanager
-def whole_directory(out: str, manifest: str) -> Iterator[Path]:
-    """A directory to fill, which becomes `out` if all goes well; one with a `manifest` is an earlier publication."""
+def replace_directory(out: str, manifest: str) -> Iterator[Path]:
+    """A directory to fill, which becomes `out` on success; a directory with a `manifest` is an earlier publication."""
     target = Path(out).absolute()
     ours = (target / manifest).is_file() and not target.is_symlink()
     if target.exists() and not ours and (not target.is_dir() or any(target.iterdir())):
@@ -29,22 +29,22 @@ def whole_directory(out: str, manifest: str) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with scratch_directory(target.parent) as scratch:
-            place = scratch.path / "whole"
-            place.mkdir()
-            yield place
+            complete = scratch.path / "complete"
+            complete.mkdir()
+            yield complete
             if not target.exists():
-                place.rename(target)
-            elif not _exchange(place, target):
-                target.rename(scratch.path / "before")
-                place.rename(target)
+                complete.rename(target)
+            elif not _exchange(complete, target):
+                target.rename(scratch.path / "previous")
+                complete.rename(target)
     except (OSError, duckdb.IOException) as error:
         raise MachineError(f"cannot publish to {out}: {error}") from error
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two directories change places in one step, so that there is no moment without either, where that can be."""
+    """Swap two directories in one step, so that both names exist at any moment; false where that is not supported."""
     try:
         rename = ctypes.CDLL(None).renameat2
     except (AttributeError, OSError):
         return False
-    return bool(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)
+    return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)

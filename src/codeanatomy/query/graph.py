@@ -1,4 +1,4 @@
-"""An opened build: pinned once, the same rows for as long as it is held, whatever is built meanwhile."""
+"""An opened build: the same rows for as long as it is held, whatever is built in the meantime."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
-from codeanatomy.query.sql import NO_LIMITS, Limits, answer
+from codeanatomy.query.sql import NO_LIMITS, Limits, Parameters, run_query
 from codeanatomy.store.builds import BuildRecord, check_whole, current_build, find_build
 from codeanatomy.store.bundles import read_bundle_rows
 from codeanatomy.store.location import locate_state
@@ -22,10 +22,10 @@ from codeanatomy.store.tables import open_arrow, read_table, verified_files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from codeanatomy.query.history import BuildDiff
-    from codeanatomy.query.lookup import Answer
+    from codeanatomy.query.build_diff import BuildDiff
+    from codeanatomy.query.lookup import LookupResult
 
-_OF_RUN = {dataset.name: dataset for dataset in RUN_DATASETS}
+_RUN_DATASETS = {dataset.name: dataset for dataset in RUN_DATASETS}
 _STORED = {table.name: table for table in (FACTS, DOCUMENTS, *STORED_TABLES)}
 
 
@@ -37,40 +37,42 @@ class Graph:
     build: BuildRecord
     root: Path | None = None  # of the repository, for its source lines
 
-    def sql(self, query: str) -> pa.Table:
-        """Answer one SELECT over the views of the build."""
-        return self.read(query).read_all()
+    def sql(self, query: str, parameters: Parameters | None = None) -> pa.Table:
+        """Answer one SELECT over the views of the build; `parameters` has the values of `$name` in it."""
+        return self.read(query, parameters=parameters).read_all()
 
-    def read(self, query: str, limits: Limits = NO_LIMITS, rows_per_batch: int = 100_000) -> pa.RecordBatchReader:
+    def read(
+        self, query: str, limits: Limits = NO_LIMITS, parameters: Parameters | None = None
+    ) -> pa.RecordBatchReader:
         """Answer one SELECT, batch by batch."""
-        return answer(query, self._open_table, self.build.fingerprints["extractor"], limits, rows_per_batch)
+        return run_query(query, self._open_table, self.build.fingerprints["extractor"], limits, parameters)
 
-    def callers(self, name: str) -> Answer:
+    def callers(self, name: str) -> LookupResult:
         """Who calls `name`."""
         return self._look_up("callers", name)
 
-    def callees(self, name: str) -> Answer:
+    def callees(self, name: str) -> LookupResult:
         """What `name` calls."""
         return self._look_up("callees", name)
 
-    def refs(self, name: str) -> Answer:
+    def refs(self, name: str) -> LookupResult:
         """Where `name` is used."""
         return self._look_up("refs", name)
 
-    def definition(self, name: str) -> Answer:
+    def definition(self, name: str) -> LookupResult:
         """Where `name` is defined."""
         return self._look_up("definition", name)
 
     def diff(self, before: str) -> BuildDiff:
         """What changed in the graph since the build whose id starts with `before`."""
-        from codeanatomy.query.history import compare_builds  # noqa: PLC0415 - for this question alone
+        from codeanatomy.query.build_diff import compare_builds  # noqa: PLC0415 - no other method needs it
 
         return compare_builds(self.state, find_build(self.state, before), self.build)
 
-    def _look_up(self, question: str, name: str) -> Answer:
-        from codeanatomy.query.lookup import look_up  # noqa: PLC0415 - it is made of graphs
+    def _look_up(self, lookup: str, name: str) -> LookupResult:
+        from codeanatomy.query.lookup import look_up  # noqa: PLC0415 - it imports this module
 
-        return look_up(self, question, name, self.root)
+        return look_up(self, lookup, name, self.root)
 
     def spark(self, session: SparkSession) -> Mapping[str, DataFrame]:
         """The stored tables of the build as DataFrames of `session`."""
@@ -81,8 +83,8 @@ class Graph:
         }
 
     def _open_table(self, name: str) -> ds.Dataset | Sequence[str]:
-        if name in _OF_RUN:
-            return ds.dataset(read_bundle_rows(self.state, self.build.build_id, _OF_RUN[name]))
+        if name in _RUN_DATASETS:
+            return ds.dataset(read_bundle_rows(self.state, self.build.build_id, _RUN_DATASETS[name]))
         if name not in self.build.tables:  # a build without an index has no documents
             return ds.dataset(_STORED[name].schema().empty_table())
         version = self.build.tables[name].version

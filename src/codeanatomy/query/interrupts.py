@@ -1,8 +1,8 @@
-"""Ctrl-C while DuckDB works.
+"""Ctrl-C while DuckDB runs a query.
 
-Python runs its signal handlers between instructions of its own, so one that waits for DuckDB may never come to them;
-and where DuckDB looks for itself, it turns the interrupt into some error. A thread that sleeps until a signal arrives
-tells the connection to give up, and the interrupt goes on as what it is.
+Python runs signal handlers between its own instructions, so a thread that waits for DuckDB may never run them; where
+DuckDB itself notices the signal, it raises an error of its own instead. So a second thread waits for the signal and
+interrupts the connection, and the error that follows becomes a KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import duckdb
 
 @contextmanager
 def interruptible(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let an interrupt of this process end what `connection` does; outside of the main thread, nothing changes."""
+    """Let Ctrl-C end what `connection` does; outside of the main thread, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     interrupted = threading.Event()
 
     def watch() -> None:
-        while signals := listens.recv(64):
+        while signals := receiver.recv(64):
             if signal.SIGINT in signals:
                 interrupted.set()
                 connection.interrupt()
 
-    tells, listens = socket.socketpair()
-    tells.setblocking(False)
+    sender, receiver = socket.socketpair()
+    sender.setblocking(False)
     watcher = threading.Thread(target=watch, name="interrupts", daemon=True)
     watcher.start()
-    before = signal.set_wakeup_fd(tells.fileno(), warn_on_full_buffer=False)
+    previous = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
     try:
         yield
     except Exception as error:
@@ -42,8 +42,8 @@ def interruptible(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
             raise KeyboardInterrupt from error
         raise
     finally:
-        with suppress(ValueError):  # an answer that nobody read to its end may be dropped by another thread
-            signal.set_wakeup_fd(before)
-        tells.close()
+        with suppress(ValueError):  # a result that was not read to its end may be dropped by another thread
+            signal.set_wakeup_fd(previous)
+        sender.close()
         watcher.join()
-        listens.close()
+        receiver.close()

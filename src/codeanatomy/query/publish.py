@@ -1,7 +1,7 @@
 """Publish a build for tools that read neither Delta nor nested facts: Parquet files, a DuckDB database, a SCIP index.
 
-Written beside the target and moved there when whole. `canonical` sorts every table by all its columns, so that the same
-graph gives the same bytes (of Parquet; DuckDB gives every file a random identifier; a SCIP index is always so).
+Written beside the target and moved there when complete. `canonical` sorts every table by all its columns, so that the
+same graph gives the same bytes of Parquet. DuckDB files never do (each has a random identifier), SCIP indexes always.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from sqlglot import exp
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import InputError
-from codeanatomy.query.directory import whole_directory
+from codeanatomy.query.directory import replace_directory
 from codeanatomy.query.graph import Graph
+from codeanatomy.query.request import FORMATS, PublishRequest
 from codeanatomy.query.scip import write_scip
 from codeanatomy.query.views import PUBLIC
 
@@ -30,7 +31,7 @@ SCIP_FILE = "index.scip"
 
 
 @dataclass(frozen=True)
-class Published:
+class Publication:
     """What was written: the build, and the rows of each table."""
 
     build_id: str
@@ -38,36 +39,31 @@ class Published:
     tables: Mapping[str, int]
 
     def as_json(self) -> dict[str, Any]:
-        """The manifest that lies beside the tables."""
+        """The manifest that is written beside the tables."""
         return {"build_id": self.build_id, "format": self.format, "tables": dict(self.tables)}
 
 
-def publish(
-    graph: Graph,
-    out: str,
-    form: str,
-    *,
-    tables: Sequence[str] | None = None,
-    canonical: bool = False,
-    on_table: Callable[[str], None] = lambda _: None,
-) -> Published:
-    """Write the datasets to the directory `out`, replacing an earlier publication there."""
-    if canonical and form == "duckdb":
+def publish(graph: Graph, request: PublishRequest, *, on_table: Callable[[str], None] = lambda _: None) -> Publication:
+    """Write the datasets to the directory of the request, replacing an earlier publication there."""
+    if request.format not in FORMATS:
+        raise InputError(f"unknown format {request.format!r}", hint=f"choose one of {', '.join(FORMATS)}")
+    canonical = request.determinism == "canonical"
+    if canonical and request.format == "duckdb":
         raise InputError(
-            "a DuckDB file carries a random identifier, so it is never canonical", hint="use --format parquet"
+            "a DuckDB file contains a random identifier, so it is never canonical", hint="use --format parquet"
         )
-    if tables and form == "scip":
-        raise InputError("a SCIP index is one whole", hint="--table goes with --format parquet or duckdb")
-    chosen = [_public(name) for name in tables or DEFAULT_TABLES]
-    with whole_directory(out, MANIFEST) as place:
-        if form == "scip":
+    if request.tables and request.format == "scip":
+        raise InputError("--table cannot be used with --format scip", hint="use --format parquet or duckdb")
+    chosen = [_public(name) for name in request.tables or DEFAULT_TABLES]
+    with replace_directory(str(request.out), MANIFEST) as directory:
+        if request.format == "scip":
             on_table("scip")
-            rows = {"documents": write_scip(graph, place / SCIP_FILE)}
+            rows = {"documents": write_scip(graph, directory / SCIP_FILE)}
         else:
-            write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[form]
-            rows = write(place, [(d, _rows_of(graph, d, canonical=canonical)) for d in chosen], on_table)
-        published = Published(graph.build.build_id, form, rows)
-        (place / MANIFEST).write_text(json.dumps(published.as_json(), indent=1) + "\n", encoding="utf-8")
+            write = {"parquet": _write_parquet, "duckdb": _write_duckdb}[request.format]
+            rows = write(directory, [(d, _rows_of(graph, d, canonical=canonical)) for d in chosen], on_table)
+        published = Publication(graph.build.build_id, request.format, rows)
+        (directory / MANIFEST).write_text(json.dumps(published.as_json(), indent=1) + "\n", encoding="utf-8")
     return published
 
 
@@ -81,12 +77,12 @@ def _rows_of(graph: Graph, dataset: Dataset, *, canonical: bool) -> Callable[[],
     return lambda: graph.read(rows.sql(dialect="duckdb"))
 
 
-def _write_parquet(place: Path, tables: Tables, on_table: Callable[[str], None]) -> dict[str, int]:
+def _write_parquet(directory: Path, tables: Tables, on_table: Callable[[str], None]) -> dict[str, int]:
     rows = {}
     for dataset, read in tables:
         on_table(dataset.name)
         with pq.ParquetWriter(
-            place / f"{dataset.name}.parquet", dataset.schema(), compression="zstd", write_page_checksum=True
+            directory / f"{dataset.name}.parquet", dataset.schema(), compression="zstd", write_page_checksum=True
         ) as writer:
             rows[dataset.name] = sum(_write_group(writer, dataset, batch) for batch in read())
     return rows
@@ -97,9 +93,9 @@ def _write_group(writer: pq.ParquetWriter, dataset: Dataset, batch: pa.RecordBat
     return int(batch.num_rows)
 
 
-def _write_duckdb(place: Path, tables: Tables, on_table: Callable[[str], None]) -> dict[str, int]:
+def _write_duckdb(directory: Path, tables: Tables, on_table: Callable[[str], None]) -> dict[str, int]:
     rows = {}
-    with duckdb.connect(str(place / "graph.duckdb"), config={"threads": 1}) as database:
+    with duckdb.connect(str(directory / "graph.duckdb"), config={"threads": 1}) as database:
         for dataset, read in tables:
             on_table(dataset.name)
             database.from_arrow(read()).create(dataset.name)

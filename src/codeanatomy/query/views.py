@@ -1,9 +1,9 @@
-"""What a build offers to SQL: every public dataset, as DuckDB views over the pinned tables.
+"""The datasets that SQL can read: DuckDB views over the pinned tables of a build.
 
-A view is one of six things, all made from the catalogue: a stored table; a file of the build's run bundle; a fact
+A view is one of six kinds, all defined by the catalogue: a stored table; a file of the build's run bundle; a fact
 dataset, unnested from `facts` and joined to the files that have the content; a document dataset, unnested from
 `documents`; a rule that is computed when read, in DuckDB's dialect; `cpg_props`.
-Views are created when a query names them, so that a question pays only for what it reads.
+Views are created when a query names them, so that a query pays only for what it reads.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ PUBLIC: Mapping[str, Dataset] = {
 """Every dataset a query may name."""
 
 _NOT_PROPERTIES = {"node_id", "edge_id", "file_id", "parent_id", "src_id", "dst_id"}
-"""Columns that say which row it is and what it hangs on, not what it is like."""
+"""Columns that identify a row or link it to others."""
 
 _VALUE_COLUMNS = {
     pa.string(): "value_str",
@@ -96,10 +96,10 @@ def view_of(name: str, extractor: str) -> View:
 def document_query(dataset: Dataset) -> exp.Query:
     """Unnest one column of the documents."""
     owner = ("file_id", "path")
-    unnested = exp.select(*owner, exp.alias_(exp.func("unnest", exp.column(dataset.name)), "said")).from_(
+    unnested = exp.select(*owner, exp.alias_(exp.func("unnest", exp.column(dataset.name)), "item")).from_(
         DOCUMENTS.name
     )
-    fields = (exp.alias_(exp.column(n, table="said"), n, quoted=True) for n in dataset.names() if n not in owner)
+    fields = (exp.alias_(exp.column(n, table="item"), n, quoted=True) for n in dataset.names() if n not in owner)
     return exp.select(*owner, *fields).from_(unnested.subquery("u"))
 
 

@@ -1,4 +1,4 @@
-"""Why a file was rebuilt in a build, or why not: a chain down to the change it comes from."""
+"""Why a file was rebuilt in a build, or why not: a chain of reasons down to the changed file."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from typing import Any
 
 from codeanatomy.errors import InputError
 from codeanatomy.query.graph import Graph
+from codeanatomy.query.statements import statement
 
 _REASONS: Mapping[str, str] = {
-    "added": "it is new",
+    "added": "it is a new file",
     "content_changed": "its content changed",
     "renamed": "it was renamed from {ref}",
     "deleted": "it was deleted",
-    "module_renamed": "it is module {ref} now",
-    "import_module": "it imports module {ref}, which is another one now",
-    "import_name": "it imports {ref}, which is something else now",
-    "import_star": "a star import gives it {ref} otherwise than before",
-    "base_class": "a base of its class is or was {ref}",
-    "caller_qname": "it calls {ref}, or did",
-    "name_qname": "it uses {ref}, or did",
-    "caller_symbol": "the index sees {ref} in it, or did",
-    "semantic_document": "the index sees it otherwise: {ref}",
-    "import_closure": "it looks at {ref}, if only through others (import_closure)",
+    "module_renamed": "its module name is {ref} now",
+    "import_module": "its import of module {ref} resolves differently now",
+    "import_name": "its import of {ref} resolves differently now",
+    "import_star": "a star import resolves {ref} differently now",
+    "base_class": "one of its classes inherits from {ref}, or did before",
+    "caller_qname": "it calls {ref}, or did before",
+    "name_qname": "it uses {ref}, or did before",
+    "caller_symbol": "it refers to {ref}, or did before, according to the type index",
+    "semantic_document": "the type index resolves it differently now: {ref}",
+    "import_closure": "it depends on {ref}, directly or through other modules (import_closure)",
     "rule_changed": "rule {ref} changed",
-    "settings_changed": "every file was built anew: {ref}",
-    "full_refresh": "every file was built anew: {ref}",
+    "settings_changed": "every file was rebuilt: {ref}",
+    "full_refresh": "every file was rebuilt: {ref}",
 }
 
 
 @dataclass(frozen=True)
 class Step:
-    """A file of the chain, why it was rebuilt, and where it comes from."""
+    """One file of the chain, why it was rebuilt, and because of which other file."""
 
     path: str
     reason_kind: str
@@ -45,8 +46,8 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Why:
-    """The answer: the steps of the chain, or why there are none."""
+class Explanation:
+    """Why a file was rebuilt, as a chain of steps, or why it was not."""
 
     build_id: str
     path: str
@@ -56,7 +57,7 @@ class Why:
     tables: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The answer of `why --json`."""
+        """The object that `why --json` prints."""
         return {
             "build_id": self.build_id,
             "path": self.path,
@@ -75,25 +76,29 @@ class Why:
         }
 
 
-def why(graph: Graph, path: str) -> Why:
-    """Why a file of the build was rebuilt, or why not."""
+def explain(graph: Graph, path: str) -> Explanation:
+    """Why a file was rebuilt in the build of `graph`, or why not."""
     build_id = graph.build.build_id
-    impacted = {row["path"]: row for row in graph.sql("SELECT * FROM inc_impacted_files").to_pylist()}
+    impacted = {row["path"]: row for row in _rows(graph, "impacted")}
     if path in impacted:
         steps = tuple(_chain(impacted, path))
         row = impacted[path]
-        return Why(build_id, path, row["reason_kind"] != "deleted", steps, str(steps[0]), tuple(row["tables"] or ()))
-    for row in _rows(graph, "diff_report", "previous", path):
-        if row["change_kind"] == "renamed":
-            return Why(build_id, path, rebuilt=False, steps=(), reason=f"it was renamed to {row['path']}")
-    if not _rows(graph, "repo_files", "path", path):
-        raise InputError(f"build {build_id} has no file {path}", hint="paths are relative to the repository")
-    for row in _rows(graph, "inc_reconsidered_files", "path", path):
-        looked_at, cause = row["looked_at"].removeprefix("?"), row["caused_by_path"]
-        reason = f"it looked at {looked_at}, which {cause} changed; every answer came out as it was"
-        return Why(build_id, path, rebuilt=False, steps=(), reason=reason)
-    reason = "it did not change, and none of its answers looked at a module that did"
-    return Why(build_id, path, rebuilt=False, steps=(), reason=reason)
+        is_rebuilt = row["reason_kind"] != "deleted"
+        return Explanation(build_id, path, is_rebuilt, steps, str(steps[0]), tuple(row["tables"] or ()))
+    return Explanation(build_id, path, rebuilt=False, steps=(), reason=_reason_not_rebuilt(graph, path))
+
+
+def _reason_not_rebuilt(graph: Graph, path: str) -> str:
+    for row in _rows(graph, "renamed_to", path=path):
+        return f"it was renamed to {row['path']}"
+    if not _rows(graph, "file", path=path):
+        raise InputError(
+            f"build {graph.build.build_id} has no file {path}", hint="give a path relative to the repository"
+        )
+    for row in _rows(graph, "reconsidered", path=path):
+        module, cause = row["module"].removeprefix("?"), row["caused_by_path"]
+        return f"it depends on {module}, which changed with {cause}, but every name in it still resolves the same"
+    return "neither the file nor any module it depends on changed"
 
 
 def _chain(impacted: Mapping[str, Mapping[str, Any]], path: str) -> list[Step]:
@@ -106,7 +111,6 @@ def _chain(impacted: Mapping[str, Mapping[str, Any]], path: str) -> list[Step]:
     return steps
 
 
-def _rows(graph: Graph, dataset: str, column: str, value: str) -> list[dict[str, Any]]:
-    quoted = value.replace("'", "''")
-    found: list[dict[str, Any]] = graph.sql(f"SELECT * FROM {dataset} WHERE {column} = '{quoted}'").to_pylist()  # noqa: S608
+def _rows(graph: Graph, name: str, /, **parameters: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = graph.sql(statement(f"why/{name}"), parameters).to_pylist()
     return found

@@ -70,6 +70,24 @@ class BuildRecord:
     figures: Mapping[str, Any] = field(default_factory=dict)
     rolled_back_to: str | None = None
 
+    def as_json(self) -> dict[str, Any]:
+        """The build as `builds --json` lists it."""
+        return {
+            "build_id": self.build_id,
+            "parent_build_id": self.parent_build_id,
+            "created_at": self.created_at.isoformat(),
+            "mode": self.mode,
+            "rolled_back_to": self.rolled_back_to,
+            "git_commit": self.git_commit,
+            "snapshot_id": self.snapshot_id,
+            "files": self.figures["files"],
+            "tables": {
+                name: {"rows": pin.rows, "digest": pin.digest.hash, "version": pin.version}
+                for name, pin in self.tables.items()
+            },
+            "seconds": round(self.figures["seconds"], 3),
+        }
+
 
 def new_build_id(created_at: datetime) -> str:
     """An id that sorts by time and does not repeat."""

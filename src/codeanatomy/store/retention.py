@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs as pafs
@@ -44,6 +45,11 @@ class GcReport:
     builds: tuple[str, ...]
     files: int
     bytes: int
+    dry_run: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `gc --json` prints."""
+        return vars(self) | {"builds": list(self.builds)}
 
 
 def collect_garbage(
@@ -71,7 +77,7 @@ def collect_garbage(
                 files.delete_file(path)
             drop_bundles(state, bundles)
     freed = [*garbage.values(), *(size for bundle in bundles.values() for size in bundle.values())]
-    return GcReport(dropped, len(freed), sum(freed))
+    return GcReport(dropped, len(freed), sum(freed), dry_run)
 
 
 def _kept(

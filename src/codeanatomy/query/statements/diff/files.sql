@@ -1,4 +1,4 @@
--- Files whose content is not what it was.
+-- Files that were added, removed or modified.
 SELECT
   coalesce(former.path, latter.path) AS path,
   CASE WHEN former.path IS NULL THEN 'added' WHEN latter.path IS NULL THEN 'removed' ELSE 'modified' END AS change

@@ -1,4 +1,4 @@
--- What a symbol has to do with others: edges between ids that are made from names.
+-- Relationships between symbols: edges between ids that are made from names.
 SELECT
   definition.name,
   definition.path,

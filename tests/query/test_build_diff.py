@@ -1,4 +1,4 @@
-"""History: what a comparison says is what comparing all rows says, and a consumer's copy becomes the build exactly."""
+"""A diff counts what comparing all rows counts, and a consumer's copy becomes the build exactly."""
 
 import json
 import shutil
@@ -13,9 +13,9 @@ import codeanatomy as ca
 from codeanatomy.catalogue.columns import text
 from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES
 from codeanatomy.cli.main import main
+from codeanatomy.query.build_diff import choose_builds, compare_builds
 from codeanatomy.query.changes import changes_since
 from codeanatomy.query.comparison import side_by_side
-from codeanatomy.query.history import choose_builds, compare_builds
 from codeanatomy.store import (
     StateLocation,
     collect_garbage,
@@ -180,12 +180,12 @@ def test_diff_prints_what_the_interface_promises(root, run):
 
 
 def test_a_long_list_is_cut_and_json_has_all(root, run, monkeypatch):
-    monkeypatch.setattr("codeanatomy.cli.commands.SHOWN_SYMBOLS", 2)
+    monkeypatch.setattr("codeanatomy.cli.commands.MAX_SYMBOLS", 2)
     first, second, _ = ids(root)
     symbols = len(json.loads(run("diff", first, second, root, "--json")[1])["symbols"])
     lines = run("diff", first, second, root)[1].splitlines()
     assert sum(line[:2] in ("+ ", "- ", "~ ") for line in lines) == 2
-    assert lines[-1] == f"… and {symbols - 2} more; --json has all"
+    assert lines[-1] == f"… {symbols - 2} more (--verbose shows all)"
 
 
 def test_builds_that_are_not_there_are_told(own, run):
@@ -300,7 +300,7 @@ def test_changes_as_files(own, run, tmp_path):
     run("changes", "--cursor", "c", "--build", first, "--ack", own)
     code, printed, err = run("changes", "--cursor", "c", "--build", second, "--out", out, own)
     assert code == 0
-    assert "--ack acknowledges it" in err
+    assert "not acknowledged: use --ack" in err
     for table, schema in (("cpg_nodes", CPG_NODES.schema()), ("cpg_edges", CPG_EDGES.schema())):
         added, removed = (pq.read_table(out / f"{table}_{direction}.parquet") for direction in ("added", "removed"))
         assert added.schema == removed.schema == schema

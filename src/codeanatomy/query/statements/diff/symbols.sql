@@ -1,5 +1,5 @@
--- What is called by one name in one file; there are several when a name is defined again, as by a property's setter.
--- How long its source is tells of an edited body, for which the graph has nothing else.
+-- One row per name and file; a name may be defined several times, as by a property's setter. The length of the source
+-- stands for the body, of which the graph has nothing else.
 SELECT
   name,
   path,

@@ -1,5 +1,5 @@
--- Dotted names of what an edge can lead to, in any file; a variable of a class is named by the scope it is in. What
--- should be in the repository and is not says so, for its name alone would be that of what is gone.
+-- Dotted names of every possible target of an edge, in any file; a variable of a class is named by the scope it is in.
+-- A name that the repository should define and does not is marked, to tell it from the definition that is gone.
 SELECT
   node.node_id,
   coalesce(node.qname, scope.qname || '.' || node.name)

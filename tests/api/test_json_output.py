@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
+from codeanatomy.api.json_output import json_text, write_json
 from codeanatomy.errors import MachineError
-from codeanatomy.query.json_output import json_text, print_json
 
 
 def no_constant(text):
@@ -39,7 +39,7 @@ def test_rows_are_written_as_they_come():
         assert "[1]" in stream.getvalue()
         yield [float("nan")]
 
-    assert print_json({"columns": ["n"], "rows": rows()}, stream) is None
+    assert write_json({"columns": ["n"], "rows": rows()}, stream) is None
     assert json.loads(stream.getvalue(), parse_constant=no_constant) == {"columns": ["n"], "rows": [[1], [None]]}
 
 
@@ -49,7 +49,7 @@ def test_an_error_on_the_way_ends_the_object_and_is_in_it():
         raise MachineError("no more", hint="do something")
 
     stream = io.StringIO()
-    error = print_json({"tables": {"t": {"added": rows(), "removed": iter(())}}}, stream)
+    error = write_json({"tables": {"t": {"added": rows(), "removed": iter(())}}}, stream)
     assert isinstance(error, MachineError)
     assert json.loads(stream.getvalue()) == {
         "tables": {"t": {"added": [[1]]}},

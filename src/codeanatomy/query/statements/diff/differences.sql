@@ -1,4 +1,4 @@
--- What is said of a symbol in one build and not in the other.
+-- Aspects of symbols that only one of the builds has.
 SELECT
   name,
   path,
@@ -8,9 +8,9 @@ SELECT
   list(differing.value ORDER BY differing.value) FILTER (differing.is_lost) AS lost,
   list(differing.value ORDER BY differing.value) FILTER (NOT differing.is_lost) AS gained
 FROM (
-  SELECT *, TRUE AS is_lost FROM (FROM before.said EXCEPT FROM after.said)
+  SELECT *, TRUE AS is_lost FROM (FROM before.aspects EXCEPT FROM after.aspects)
   UNION ALL
-  SELECT *, FALSE AS is_lost FROM (FROM after.said EXCEPT FROM before.said)
+  SELECT *, FALSE AS is_lost FROM (FROM after.aspects EXCEPT FROM before.aspects)
 ) AS differing
 LEFT JOIN before.symbols AS former USING (name, path)
 LEFT JOIN after.symbols AS latter USING (name, path)

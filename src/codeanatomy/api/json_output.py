@@ -1,7 +1,7 @@
 """JSON as every command prints it: ASCII, valid, one object or list.
 
-What JSON has no form for is told as the nearest thing it has: a number that is not finite is null, a decimal is a
-number, anything else is its text.
+Values that JSON does not have are converted: a number that is not finite to null, a decimal to a number, anything else
+to text.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ def json_text(value: object) -> str:
     """A value as JSON, in one line."""
     try:
         text = _ENCODER.encode(value)
-    except ValueError:  # a number that is not finite; they are too rare to look for them first
+    except ValueError:  # a number that is not finite; too rare to look for first
         text = _ENCODER.encode(_finite(value))
     return text.replace("\x7f", "\\u007f")  # the one control character that JSON leaves as it is
 
 
 def error_json(message: str, hint: str | None, exit_code: int) -> dict[str, Any]:
-    """An error as commands print it."""
+    """The object that commands print for an error."""
     return {"error": message, "hint": hint, "exit_code": exit_code}
 
 
-def print_json(value: Mapping[str, Any], stream: TextIO) -> CodeAnatomyError | None:
+def write_json(value: Mapping[str, Any], stream: TextIO) -> CodeAnatomyError | None:
     """Write one object, in which iterators are lists that are written item by item.
 
-    If an item cannot be had, the object ends there, as valid JSON with the error in it; the error is returned.
+    If an iterator fails, the object ends there, as valid JSON with the error in it; the error is returned.
     """
     try:
         for piece in _pieces(value, outermost=True):
@@ -57,8 +57,8 @@ def _pieces(value: object, *, outermost: bool = False) -> Iterator[str]:
             for number, item in enumerate(value):
                 yield f"{',' if number else ''}\n{json_text(item)}"
     except CodeAnatomyError as error:
-        told = json_text(error_json(error.message, error.hint, error.exit_code))
-        yield f", {told[1:]}\n" if outermost else closing
+        members = json_text(error_json(error.message, error.hint, error.exit_code))
+        yield f", {members[1:]}\n" if outermost else closing
         raise
     yield f"{closing}\n" if outermost else closing
 
@@ -73,7 +73,7 @@ def _finite(value: object) -> object:
 
 
 def _plain(value: object) -> object:
-    """A value JSON has no form for: sums are decimals in DuckDB, everything else is told as text."""
+    """A value that JSON does not have: a decimal, as sums are in DuckDB, as a number, anything else as text."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return str(value)

@@ -1,12 +1,11 @@
 """What changed in the graph from one build to another: rows by their ids, files, and symbols by their names.
 
-Ids of calls and name references are their places in the file, so an inserted call shows among the rows as changes of
-all that follow it; among the symbols it does not.
+Ids of calls and name references are their positions in the file, so an inserted call changes the rows of all that
+follow it; the symbols do not change with it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,23 +16,22 @@ from sqlglot import exp
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import CPG_EDGES, CPG_NODES, REPO_FILES
 from codeanatomy.errors import InputError
-from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side, statement
+from codeanatomy.query.comparison import AFTER, BEFORE, side_by_side
+from codeanatomy.query.statements import statement
 from codeanatomy.query.symbol_diff import SymbolDiff, compare_symbols
-from codeanatomy.store.builds import SHORTEST_COMMIT, BuildRecord, current_build, find_build, list_builds
+from codeanatomy.store.builds import BuildRecord, current_build, find_build, list_builds
 from codeanatomy.store.state import State
 
 GRAPH_TABLES: Mapping[Dataset, str] = {CPG_NODES: "node_id", CPG_EDGES: "edge_id"}
-"""The tables that are compared, and the column that tells which row is which."""
+"""The tables that are compared, and the column that identifies a row."""
 
 POSITIONS = frozenset({"bstart", "bend", "line_start", "line_end", "col_start", "line"})
 """Columns that say where something is, not what it is."""
 
-_BUILD_NAME = re.compile(rf"\d+(T\d*(-[0-9a-f]*)?)?|[0-9a-fA-F]{{{SHORTEST_COMMIT},}}")
-
 
 @dataclass(frozen=True)
 class TableDiff:
-    """Rows that are new, gone, different, or only somewhere else."""
+    """How many rows are new, gone, different, or only at another position."""
 
     added: int
     removed: int
@@ -62,11 +60,6 @@ class BuildDiff:
         }
 
 
-def is_build_name(word: str) -> bool:
-    """Whether a build's id, or its git commit, can start so; a directory seldom does."""
-    return _BUILD_NAME.fullmatch(word) is not None
-
-
 def compare_builds(state: State, before: BuildRecord, after: BuildRecord) -> BuildDiff:
     """What changed from the one build to the other."""
     with side_by_side(state, before, after, (*GRAPH_TABLES, REPO_FILES), whole=(CPG_NODES,)) as connection:
@@ -80,17 +73,17 @@ def compare_builds(state: State, before: BuildRecord, after: BuildRecord) -> Bui
 
 
 def choose_builds(state: State, before: str | None = None, after: str | None = None) -> tuple[BuildRecord, BuildRecord]:
-    """The builds that are named so; by default the last one, and the one that it was made from."""
+    """The builds whose ids start so; by default the last one and its parent."""
     latter = find_build(state, after) if after else current_build(state)
     if before:
         return find_build(state, before), latter
     if latter.parent_build_id is None:
-        raise InputError(f"build {latter.build_id} is the first: there is none before it to compare it with")
+        raise InputError(f"build {latter.build_id} is the first, so there is no earlier one to compare with")
     former = next((build for build in list_builds(state) if build.build_id == latter.parent_build_id), None)
     if former is None:
         raise InputError(
-            f"build {latter.parent_build_id}, which {latter.build_id} was made from, is no longer kept",
-            hint="name one of those that `codeanatomy builds` lists",
+            f"build {latter.parent_build_id}, the parent of {latter.build_id}, is no longer kept",
+            hint="name one that `codeanatomy builds` lists",
         )
     return former, latter
 
@@ -134,7 +127,7 @@ def _count_query(table: Dataset, key: str) -> exp.Query:
 
 
 def _compare_files(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
-    found = connection.execute(statement("files")).fetchall()
+    found = connection.execute(statement("diff/files")).fetchall()
     return {change: tuple(path for path, how in found if how == change) for change in ("added", "removed", "modified")}
 
 

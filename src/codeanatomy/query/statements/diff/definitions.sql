@@ -1,4 +1,4 @@
--- Modules and definitions, each with what its own columns and parameters say of it.
+-- Modules and definitions, each with its own properties and parameters.
 SELECT
   node.node_id,
   node.qname AS name,
