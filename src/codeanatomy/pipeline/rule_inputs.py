@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -36,6 +37,9 @@ from codeanatomy.store.state import State
 
 INLINE_BYTES = 512 << 10
 """A frame of rows in the driver carries all of them into every query; more than this is better read from a file."""
+
+OFFERED_AT_ONCE = 4
+"""Small frames: each is mostly a wait for the JVM."""
 
 _OWNER = [column.name for column in FACT_OWNER]
 
@@ -88,9 +92,7 @@ def _offer_facts(inputs: RuleInputs, sources: Sources, rules: Sequence[CompiledR
     contents = sources.facts.rows({each for each in files["content_id"].to_pylist() if each}, CONTENTS.names()[1:])
     inputs.offer(CONTENTS.name, as_frame(spark, contents.select(list(CONTENTS.names()))))
     rows = sources.facts.of_files(owners, [dataset.name for dataset in datasets], None)
-    for dataset in datasets:
-        frame = small_frame(spark, rows.select([*_OWNER, dataset.name]), dataset.name, sources.build.state)
-        inputs.offer(dataset.name, _unnested(frame, dataset))
+    _offer_lists(inputs, sources.build, rows, datasets)
 
 
 def _offer_documents(inputs: RuleInputs, sources: Sources, rules: Sequence[CompiledRule]) -> None:
@@ -108,9 +110,18 @@ def _offer_documents(inputs: RuleInputs, sources: Sources, rules: Sequence[Compi
         return
     here = documents.read(DOCUMENTS.names(), owners)
     inputs.offer(SCIP_DOCUMENTS.name, as_frame(spark, here.select(list(SCIP_DOCUMENTS.names()))))
-    for dataset in datasets:
-        frame = small_frame(spark, here.select([*_OWNER, dataset.name]), dataset.name, sources.build.state)
+    _offer_lists(inputs, sources.build, here, datasets)
+
+
+def _offer_lists(inputs: RuleInputs, build: Build, rows: pa.Table, datasets: Sequence[Dataset]) -> None:
+    """Let rules read datasets that are list columns of `rows`."""
+
+    def offer(dataset: Dataset) -> None:
+        frame = small_frame(build.spark, rows.select([*_OWNER, dataset.name]), dataset.name, build.state)
         inputs.offer(dataset.name, _unnested(frame, dataset))
+
+    with ThreadPoolExecutor(OFFERED_AT_ONCE) as pool:
+        list(pool.map(offer, datasets))
 
 
 def _unnested(rows: DataFrame, dataset: Dataset) -> DataFrame:
