@@ -7,7 +7,7 @@ in a process of its own, which is killed (SIGKILL) at a moment drawn evenly from
 
 - the builds that were published before open, and have the rows they had (but for those that `gc` was to drop);
 - the same command, run again, works;
-- a build on top of that is equal, row for row, to one from scratch;
+- a build on top of that has, row for row, what it has where nothing was killed, and that is equal to one from scratch;
 - no process is left, nothing in the temporary directory, which is the command's own, nothing beside what was published,
   and no file in the state that no build and no log entry accounts for.
 
@@ -37,11 +37,12 @@ from pyspark.sql import SparkSession
 
 import codeanatomy as ca
 from bench.builds import CORPORA
+from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import FACTS, STORED_TABLES
 from codeanatomy.engine.session import open_engine
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.query.publish import MANIFEST
-from codeanatomy.store.builds import BuildRecord, list_builds
+from codeanatomy.store.builds import BuildRecord, current_build, list_builds
 from codeanatomy.store.lease import hold_lease
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS
@@ -192,6 +193,8 @@ def attacked(name: str, kills: int, chance: Random, template: Scene, home: Path,
     began = time.monotonic()
     tally.wrong += _finish(name, scene)
     tally.seconds = time.monotonic() - began
+    tally.wrong += _unequal(scene, spark)
+    sound = _rows(scene.state)
     while len(tally.moments) < kills:
         moment = chance.uniform(0, tally.seconds)
         scene = _set_up(name, template, home)
@@ -208,7 +211,7 @@ def attacked(name: str, kills: int, chance: Random, template: Scene, home: Path,
         wrong += _finish(name, scene)
         wrong += lost(before, scene.contents(), drops=COMMANDS[name].drops)
         wrong += left_behind(scene)
-        wrong += _unequal(scene, spark)
+        wrong += _otherwise(sound, scene, spark)
         tally.wrong += [f"{name} killed after {moment:.2f} s: {each}" for each in wrong]
         told = f"{name} {len(tally.moments)}: killed after {moment:.2f} of {tally.seconds:.2f} s"
         print(f"{told}: {'; '.join(wrong) or 'fine'}", flush=True)
@@ -285,6 +288,24 @@ def _unequal(scene: Scene, spark: SparkSession) -> Iterator[str]:
     for name, table in ca.verify(request, spark=spark).tables.items():
         if not table.equal:
             yield f"{name} is not that of a build from scratch"
+
+
+def _otherwise(sound: Mapping[str, Collection[str]], scene: Scene, spark: SparkSession) -> Iterator[str]:
+    """How a build of what is there now differs from that of the same tree where nothing was killed."""
+    ca.build(ca.BuildRequest(scene.repo, index="none"), spark=spark)
+    for name, rows in _rows(scene.state).items():
+        if rows != sound[name]:
+            yield f"{name} is not that of a build that was not killed"
+
+
+def _rows(state: State) -> dict[str, Collection[str]]:
+    """What the last build has in each table; facts are a set, as those of other trees may be among them."""
+    build = current_build(state)
+
+    def texts(table: Dataset) -> list[str]:
+        return sorted(map(repr, read_arrow(state, table, build.tables[table.name].version).to_pylist()))
+
+    return {FACTS.name: set(texts(FACTS)), **{table.name: texts(table) for table in (*STORED_TABLES, OWNER_DIGESTS)}}
 
 
 # What is left behind.
@@ -368,7 +389,8 @@ def _report(tallies: Mapping[str, Tally]) -> str:
             f"`{' '.join(['python -m bench.kills', *sys.argv[1:]])}` on {os.cpu_count()} cores, Python "
             f"{platform.python_version()}. Each command is killed (SIGKILL) at moments drawn evenly from the time it "
             "takes. After each kill the published builds have the rows they had, the same command works, nothing is "
-            "left of the killed one, and a build on top is equal to one from scratch; else something is wrong.\n",
+            "left of the killed one, and a build on top has the rows that it has where nothing was killed, which are "
+            "those of a build from scratch; else something is wrong.\n",
             "| command | seconds | kills | after seconds | with the build published | wrong |",
             "|---|---|---|---|---|---|",
             *rows,

@@ -66,10 +66,30 @@ and a second line
  SQLSTATE: 38000
 """
 
+ARROWS = """\
+Operation not supported
+          \x1b[31m↳\x1b[0m no credentials found in chain. Attempted:
+  StorageOptions
+           \x1b[31m↳\x1b[0m access key not in StorageOptions
+  Environment
+            \x1b[31m↳\x1b[0m environment variable not set
+"""
+
+ARROWS_OF_A_WORKER = f"""\
+An error occurred while calling o9.collectToPython.
+: org.apache.spark.api.python.PythonException: An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/src/parts.py", line 17, in write
+OSError: {ARROWS}
+\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
+        (ARROWS, "environment variable not set"),
+        (ARROWS_OF_A_WORKER, "environment variable not set"),
         (NO_PYTHON, 'Cannot run program "/opt/venv/bin/python3": error=2, No such file or directory'),
         (NO_FILE_SYSTEM, 'No FileSystem for scheme "s3"'),
         (LOST_TASK, "Connection to /10.0.0.8 closed"),

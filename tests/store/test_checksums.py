@@ -90,15 +90,31 @@ def test_a_damaged_file_is_not_kept_for_having_the_right_rows(spark: SparkSessio
     assert read_arrow(state, THINGS, again.pin.version).num_rows == pin.rows
 
 
+def last_bytes(file: Path) -> list[int]:
+    """Where each column ends: bytes of rows, of which some change a value and nothing else."""
+    columns = pq.ParquetFile(file).metadata.row_group(0)
+    ends = (
+        (column.dictionary_page_offset or column.data_page_offset) + column.total_compressed_size
+        for column in map(columns.column, range(columns.num_columns))
+    )
+    return [end - 1 - before for end in ends for before in range(4)]
+
+
 def test_builds_and_bundles_are_verified(state: State) -> None:
+    build_id = build_of(1, None).build_id
     publish(state, build_of(1, None))
-    write_bundle(state, build_of(1, None).build_id, {}, {"owned": rows_of(OWNED, owned("a", "b"))})
-    damage(state.location.local_path / "runs" / build_of(1, None).build_id / "owned.parquet")
-    with pytest.raises(StateError, match="damaged"):
-        read_bundle_rows(state, build_of(1, None).build_id, OWNED)
-    damage(next((state.location.local_path / "tables/builds").glob("*.parquet")))
-    with pytest.raises(StateError, match="damaged"):
-        latest_build(state)
+    write_bundle(state, build_id, {}, {"owned": rows_of(OWNED, owned("a", "b"))})
+    bundle = state.location.local_path / "runs" / build_id / "owned.parquet"
+    builds = next((state.location.local_path / "tables/builds").glob("*.parquet"))
+    reads = {bundle: lambda: read_bundle_rows(state, build_id, OWNED), builds: lambda: latest_build(state)}
+    for file, read in reads.items():
+        sound = file.read_bytes()
+        for place in last_bytes(file):
+            file.write_bytes(sound[:place] + bytes([sound[place] ^ 0xFF]) + sound[place + 1 :])
+            with pytest.raises(StateError, match="damaged"):
+                read()
+        file.write_bytes(sound)
+        assert read() is not None
 
 
 def test_small_files_made_one_have_checksums_and_what_stays_is_not_copied(state: State) -> None:

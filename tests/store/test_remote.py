@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from codeanatomy.errors import InputError, MachineError
 from codeanatomy.store import (
     State,
     StateLocation,
@@ -24,6 +26,7 @@ from codeanatomy.store import (
     publish,
     read_table,
     replace_rows,
+    state_exists,
 )
 from codeanatomy.store.bundles import read_bundle_text, write_bundle
 from codeanatomy.store.loans import lend_table
@@ -89,3 +92,24 @@ def test_files_of_a_build_under_way_are_not_garbage(spark: SparkSession, state: 
             os.utime(path, (two_days_ago, two_days_ago))
         assert collect_garbage(state, lease).files == len(pin.buckets)
     assert read_table(spark, state, THINGS, pin.version).count() == 40
+
+
+@pytest.mark.parametrize("use", [state_exists, open_state, lambda location: create_state(location, 4)])
+def test_a_store_that_cannot_be_reached_is_not_damaged(use: Callable[[StateLocation], object]) -> None:
+    """The port is closed: nothing is asked of anybody."""
+    options = {
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "here",
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "y",
+        "max_retries": "0",
+    }
+    with pytest.raises(MachineError, match=r"^cannot reach s3://bucket/x \(.*refused.*\): check its address") as told:
+        use(StateLocation.at("s3://bucket/x", options))
+    assert "\n" not in str(told.value)
+
+
+def test_a_store_of_no_kind_is_wrong_usage() -> None:
+    with pytest.raises(InputError, match="no kind of store"):
+        create_state(StateLocation.at("nowhere://bucket/x"), 4)

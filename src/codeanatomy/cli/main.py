@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     owns_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json = asks_for_json(arguments)
+    os.environ.setdefault("RUST_LOG", "error")  # delta-rs warns on stderr of each place without credentials it tried
     try:
         options = with_defaults(parser(), arguments)
         as_json = options.json

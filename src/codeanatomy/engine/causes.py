@@ -1,17 +1,20 @@
-"""What went wrong, in one line, of an error whose text is a stack trace: the innermost cause that says something.
+"""What went wrong, in one line, of an error whose text is a chain of causes: the innermost that says something.
 
 Spark wraps what happened several times over, each time with a message that says less. py4j's errors and Spark's own
-carry the whole chain in their text; those of Spark Connect keep it beside their message. No Spark is needed to read it.
+carry the whole chain in their text; those of Spark Connect keep it beside their message. delta-rs has an arrow before
+each cause. No Spark is needed to read it.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import dropwhile, takewhile
 
 _CAUSED_BY = re.compile(r"^\s*Caused by: ", re.MULTILINE)
 _LOST_TASK = re.compile(r"most recent failure: Lost task [^\n]*?\(TID \d+\) \([^\n)]*\): ")
 _OF_PY4J = re.compile(r"^An error occurred while calling [^\n]*\.\n: ")
 _CLASS = re.compile(r"^(?:\(?(?:[a-z_$][\w$]*\.)+[A-Z][\w$.]*(?:: |\) |:?$))+")
+_ARROW = re.compile(r"↳(?:\x1b\[\d*m)*")
 _TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -43,7 +46,16 @@ def _links(text: str) -> list[str]:
 def _message(link: str) -> str:
     """What one link says: its first line without the class, or the line that ends a traceback of Python's."""
     _, is_python, traceback = link.rpartition(_TRACEBACK)
+    lines = (traceback if is_python else link).splitlines()
     if is_python:
-        ends = (line.strip() for line in traceback.splitlines() if line.strip() and not line[0].isspace())
-        return next(ends, "")
-    return _CLASS.sub("", link.partition("\n")[0]).strip()
+        lines = list(dropwhile(_is_indented, lines))
+    if not lines:
+        return ""
+    within = [_ARROW.split(line)[-1] for line in takewhile(_is_indented, lines[1:]) if _ARROW.search(line)]
+    if within:
+        return within[-1].strip()
+    return lines[0].strip() if is_python else _CLASS.sub("", lines[0]).strip()
+
+
+def _is_indented(line: str) -> bool:
+    return not line or line.startswith(" ")

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from codeanatomy.errors import CodeAnatomyError, MachineError, StateError
+from codeanatomy.engine.causes import cause_of
+from codeanatomy.errors import CodeAnatomyError, InputError, MachineError, StateError
 from codeanatomy.store.location import StateLocation
 
 # Spark and delta-rs hand on the operating system's words, not its error numbers.
@@ -27,6 +28,9 @@ _REFUSALS = {
 
 REBUILD = "delete it and build again"
 """What to do with a damaged state: all that is in it comes from the repository."""
+
+REACH = "check its address, and the credentials given with --storage-option"
+"""What to do about an object store that does not answer."""
 
 _OUT_OF_FILES = ("too many open files", "too many files open")
 
@@ -63,7 +67,8 @@ def writing(location: StateLocation) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, CommitFailedError) or "table already exists" in str(error):
             raise StateError(f"another build wrote to {location.uri} at the same time", hint="run again") from error
-        if isinstance(error, DeltaError) or any(phrase in str(error).lower() for phrase in _DAMAGE):
+        is_damage = isinstance(error, DeltaError) or any(phrase in str(error).lower() for phrase in _DAMAGE)
+        if is_damage or _is_out_of_reach(error, location):
             raise _unreadable(error, location) from error
         refusal = machine_failure(error, location.uri)
         if refusal is None:
@@ -87,9 +92,18 @@ def reading(location: StateLocation) -> Iterator[None]:
 def _unreadable(error: BaseException, location: StateLocation) -> CodeAnatomyError:
     if failure := machine_failure(error, location.uri):
         return failure
+    if "unknown scheme" in str(error).lower():
+        return InputError(f"{location.uri} is on no kind of store that is known", hint="choose another with --state")
+    if _is_out_of_reach(error, location):
+        return MachineError(f"cannot reach {location.uri} ({cause_of(error)})", hint=REACH)
     if isinstance(error, OSError) and error.errno not in _OF_THE_STATE:
         return MachineError(f"cannot read {location.uri}: {error.strerror or error}")
-    return damaged(location, str(error).splitlines()[0] if str(error) else type(error).__name__)
+    return damaged(location, cause_of(error))
+
+
+def _is_out_of_reach(error: BaseException, location: StateLocation) -> bool:
+    """Whether an object store refused or did not answer: that says nothing of what it stores."""
+    return not location.is_local and isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
 
 
 def damaged(location: StateLocation, how: str) -> StateError:
