@@ -68,3 +68,11 @@ def test_another_index_of_the_same_files_rebuilds_files_for_that_reason(built, s
     assert build().mode == "incremental"
     assert reasons(root) == {"c.py": "semantic_document"}
     assert ca.verify(ca.BuildRequest(root), spark=spark).equal
+
+
+def test_a_build_without_an_index_keeps_nothing_of_it(built, spark):
+    root, *_ = built
+    result = ca.build(ca.BuildRequest(root, index="none"), spark=spark)
+    assert (result.mode, result.reasons) == ("full", ("index changed",))
+    assert "documents" not in result.tables
+    assert ca.verify(ca.BuildRequest(root), spark=spark).equal

@@ -135,17 +135,18 @@ def _compute(build: Build, analysis: Analysis, scope: Scope) -> Outcome:
     if (documents := analysis.documents) is not None:
         replaced = Replaced(documents.replaced, scope.before.get(DOCUMENTS.name, {}))
         written[DOCUMENTS.name] = write_documents(build, documents.rows, replaced)
-    pins = build.pins() | {FACTS.name: analysis.facts.pinned}
     whole = frozenset() if build.is_full else build.plan.whole
-    sources = Sources(build, scope, analysis.facts, _documents(build, pins | _pins(written)))
+    sources = Sources(build, scope, analysis.facts, _documents(build, build.pins() | _pins(written)))
     if scope.owners is None or scope.owners:
         scoped = [table.name for table in STORED_TABLES if table.name not in whole]
-        written |= compute_tables(sources, pins, scoped, None if build.is_full else analysis.impact.answers)
+        answers = None if build.is_full else analysis.impact.answers
+        written |= compute_tables(sources, build.pins(), scoped, answers)
     if whole:
-        written |= compute_tables(replace(sources, scope=ALL), pins | _pins(written), whole)
+        written |= compute_tables(replace(sources, scope=ALL), build.pins() | _pins(written), whole)
     digests = {name: table.owners for name, table in written.items()}
     written[OWNER_DIGESTS.name], changed = _write_digests(build, scope, digests, whole)
-    pins |= _pins(written)
+    kept = {} if build.is_full else build.pins()
+    pins = {**kept, FACTS.name: analysis.facts.pinned, **_pins(written)}
     problems = find_problems(build, analysis, sources.documents)
     return Outcome(
         impact=with_rules(analysis.impact, build.plan),
