@@ -1,8 +1,8 @@
-"""Expressions as values: what an expression is made of, in the few forms that can be followed to a definition.
+"""Expressions as values: what an expression consists of, in the few forms that can be followed to a definition.
 
 The walk makes them as it meets calls, attributes, bindings and annotations; what a name in them holds is decided at the
-end, by `flow`. A value is the number of a row, a tuple that starts with its form. What cannot be followed (arithmetic,
-slices, …) is `NOTHING`. Emits no facts.
+end, by `terms`. A value is the number of a row of `Walk.values`, a tuple that starts with its form. What cannot be
+followed (arithmetic, slices, …) is `NOTHING`. Adds no facts.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any, Final, NamedTuple
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
+from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.literals import string_value
 from codeanatomy.extract.shapes import called_name, parts, shape, unparenthesized, unstarred
-from codeanatomy.extract.structure import Event
-from codeanatomy.extract.walk import NOTHING, Walk
+from codeanatomy.extract.values.structure import BindingSite
+from codeanatomy.extract.walk import Walk
 
 _MAX_DEPTH: Final = 60
 _MAX_ITEMS: Final = 64
@@ -63,7 +64,7 @@ class Form(IntEnum):
 
 
 class Value(NamedTuple):
-    """What a target is bound to: cells of its row, and the number of its value."""
+    """What a target is bound to: cells of its row in `cst_assigns`, and the number of its value."""
 
     shape: int
     dotted: int
@@ -72,10 +73,6 @@ class Value(NamedTuple):
     call_no: int = NOTHING
     def_no: int = NOTHING
     number: int = NOTHING
-
-    def cells(self) -> tuple[int, ...]:
-        """The part that is a fact."""
-        return self[:-1]
 
 
 def no_value(w: Walk) -> Value:
@@ -106,7 +103,7 @@ def new_value(w: Walk, *row: Any) -> int:
 
 def bind_value(w: Walk, symbol: int, position: int, number: int) -> None:
     """A name is bound to a value, from this position on."""
-    w.events.setdefault(symbol, []).append(Event(position, w.block, number))
+    w.binding_sites.setdefault(symbol, []).append(BindingSite(position, w.block, number))
 
 
 def name_value(w: Walk, start: int, end: int, scope: int = NOTHING) -> int:
