@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 import codeanatomy as ca
-from codeanatomy.catalogue.layers import LAYERS
 from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.extract import LAYER_VERSIONS, extract_batch, renewal
 from codeanatomy.pipeline import context, plan
@@ -15,31 +14,17 @@ from codeanatomy.store.builds import latest_build
 from codeanatomy.store.tables import append_rows, read_arrow
 from tests.repositories import write_repository
 
-FILES = {"a.py": "class A:\n    def f(self): pass\n", "b.py": "from a import A\nA().f()\n"}
-
-
-@pytest.fixture
-def extracted(monkeypatch):
-    """What the driver extracted: the number of contents, and in which layers."""
-    calls = []
-
-    def record(contents, sources, layers):
-        calls.append((len(contents), set(layers)))
-        return extract_batch(contents, sources, layers)
-
-    monkeypatch.setattr(renewal, "extract_batch", record)
-    return calls
+FILES = {"a.py": '"""Source."""\nclass A:\n    def f(self): pass\n', "b.py": "from a import A\nA().f()\n"}
 
 
 @pytest.fixture
 def repo(tmp_path, spark):
+    """A repository that was built before the layer `values` changed."""
     root = write_repository(tmp_path, FILES)
     ca.build(ca.BuildRequest(root), spark=spark)
-    return root
-
-
-def raise_version(monkeypatch, layer):
-    monkeypatch.setattr(plan, "LAYER_VERSIONS", {**LAYER_VERSIONS, layer: "another"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "LAYER_VERSIONS", {**LAYER_VERSIONS, "values": "another"})
+        yield root
 
 
 def stored_facts(root):
@@ -47,61 +32,38 @@ def stored_facts(root):
     return read_arrow(state, FACTS, latest_build(state).tables[FACTS.name].version)
 
 
-@pytest.mark.parametrize("layer", [layer.name for layer in LAYERS])
-def test_a_changed_layer_is_extracted_alone(repo, spark, monkeypatch, extracted, layer):
-    raise_version(monkeypatch, layer)
+def test_a_changed_layer_is_extracted_alone(repo, spark, monkeypatch):
+    extracted = []
+
+    def record(contents, sources, layers):
+        extracted.append((len(contents), set(layers)))
+        return extract_batch(contents, sources, layers)
+
+    monkeypatch.setattr(renewal, "extract_batch", record)
+    write_repository(repo, {"c.py": "from b import A\n"})  # and a content is new
     result = ca.build(ca.BuildRequest(repo), spark=spark)
-    assert extracted == [(len(FILES), {layer})]
-    assert result.reasons == (f"layer {layer} changed",)
+    assert sorted(extracted, key=str) == [(1, set(LAYER_VERSIONS)), (2, {"values"})]
+    assert result.reasons == ("layer values changed",)
     assert ca.open(repo).sql("SELECT DISTINCT kind, name FROM inc_invalidations").to_pylist() == [
-        {"kind": "layer", "name": layer}
+        {"kind": "layer", "name": "values"}
     ]
     facts = stored_facts(repo)
-    assert facts[f"{layer}_version"].to_pylist() == ["another"] * len(FILES)
-    assert verify(ca.BuildRequest(repo), spark=spark).equal
-    assert ca.build(ca.BuildRequest(repo), spark=spark).mode == "noop"
-
-
-def test_new_contents_are_extracted_in_all_layers_beside_it(repo, spark, monkeypatch, extracted):
-    raise_version(monkeypatch, "values")
-    write_repository(repo, {"c.py": "from b import A\n"})
-    ca.build(ca.BuildRequest(repo), spark=spark)
-    assert sorted(extracted, key=str) == [(1, set(LAYER_VERSIONS)), (2, {"values"})]
-    extracted.clear()
-    write_repository(repo, {"c.py": "from b import A as B\n"})
-    assert ca.build(ca.BuildRequest(repo), spark=spark).mode == "incremental"
-    assert extracted == [(1, set(LAYER_VERSIONS))]
+    assert facts.num_rows == len(set(facts["content_id"].to_pylist())) == 3
+    assert facts["values_version"].to_pylist() == ["another"] * 3
     assert verify(ca.BuildRequest(repo), spark=spark).equal
 
 
-def test_workers_keep_what_is_stored_as_well(repo, spark, monkeypatch, extracted):
-    monkeypatch.setattr(context, "TASK_BYTES", 10)
-    raise_version(monkeypatch, "values")
-    ca.build(ca.BuildRequest(repo), spark=spark)
-    assert extracted == []  # not in the driver
-    assert stored_facts(repo)["values_version"].to_pylist() == ["another"] * len(FILES)
-    monkeypatch.undo()
-    raise_version(monkeypatch, "values")
-    assert verify(ca.BuildRequest(repo), spark=spark).equal
-
-
-def test_a_layer_that_gains_a_column_leaves_the_others_alone(repo, spark, monkeypatch, extracted):
-    """The stored table is that of a program whose layer `values` had one column more, inside a dataset of `syntax`."""
-    state = ca.open(repo).state
+def test_workers_keep_other_layers_though_the_columns_of_one_changed(repo, spark, monkeypatch):
+    """The stored table has a column more, of `values` in a dataset of `syntax`, and a docstring the source has not."""
     fields = [*FACTS.column("cst_callsites").type.value_type, pa.field("weight", pa.int32())]
-    other = pa.list_(pa.struct(fields))
-    columns = [replace(c, type=other) if c.name == "cst_callsites" else c for c in FACTS.columns]
-    older = replace(FACTS, columns=tuple(columns))
+    other = {"cst_callsites": pa.list_(pa.struct(fields))}
+    older = replace(FACTS, columns=tuple(replace(c, type=other.get(c.name, c.type)) for c in FACTS.columns))
     rows = [row | {"values_version": "older"} for row in stored_facts(repo).to_pylist()]
-    append_rows(pa.Table.from_pylist(rows, older.schema()), older, state)
-    raise_version(monkeypatch, "values")
+    for docstring in (each for row in rows for each in row["docstrings"]):
+        docstring["text"] = "Stored."
+    append_rows(pa.Table.from_pylist(rows, older.schema()), older, ca.open(repo).state)
+    monkeypatch.setattr(context, "TASK_BYTES", 10)
     ca.build(ca.BuildRequest(repo), spark=spark)
-    assert extracted == [(len(FILES), {"values"})]
-    assert verify(ca.BuildRequest(repo), spark=spark).equal
-
-
-def test_a_content_has_one_row(repo, spark, monkeypatch):
-    raise_version(monkeypatch, "scopes")
-    ca.build(ca.BuildRequest(repo), spark=spark)
-    contents = stored_facts(repo)["content_id"].to_pylist()
-    assert len(contents) == len(set(contents)) == len(FILES)
+    facts = stored_facts(repo)
+    assert facts["values_version"].to_pylist() == ["another"] * len(FILES)
+    assert [each["text"] for row in facts["docstrings"].to_pylist() for each in row] == ["Stored."]

@@ -86,12 +86,10 @@ class _Extraction:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The facts of batches of sources."""
         for batch in batches:
-            contents = batch.column("content_id").to_pylist()
+            contents, sources = (batch.column(name).to_pylist() for name in ("content_id", "source"))
             files = set(batch.column("stored_in").drop_null().to_pylist())
             rows = self.stored.read(files, contents) if self.stored and files else None
-            yield from renewed_facts(
-                dict(zip(contents, batch.column("source").to_pylist(), strict=True)), rows, self.layers
-            )
+            yield from renewed_facts(dict(zip(contents, sources, strict=True)), rows, self.layers)
 
     def in_driver(self, root: Path, files: Sequence[ScannedFile]) -> pa.Table:
         """The facts of the contents of some files."""

@@ -166,7 +166,13 @@ class ScopeTable:
 
     def symbol(self, scope: int, name: int) -> int:
         """The symbol of `name` in `scope`, which thereby mentions it."""
-        return self._at(scope, self._key(scope, name) if name in self._odd else name, name)
+        if name in self._odd:
+            return self._at(scope, self._key(scope, name), name)
+        table = self._tables[scope]
+        symbol = table.get(name)
+        if symbol is None:
+            symbol = table[name] = self._add(name)
+        return symbol
 
     def _at(self, scope: int, key: int, name: int) -> int:
         table = self._tables[scope]

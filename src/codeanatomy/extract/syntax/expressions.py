@@ -45,7 +45,7 @@ def load(w: Walk, start: int, end: int) -> Dotted:
     symbol = w.scopes.use(scope, name)
     if text == b"super":
         w.scopes.use_super(scope)
-    number = name_value(w, start, end)
+    number = name_value(w, start, end, symbol)
     w.add_name_ref(
         scope_no=scope,
         name=name,

@@ -284,7 +284,7 @@ class ValueTerms:
         return (LIMIT,)
 
 
-_MAKERS: Final[dict[Form, Callable[[ValueTerms, tuple[Any, ...], int], Terms]]] = {
+_MAKERS: Final[dict[int, Callable[[ValueTerms, tuple[Any, ...], int], Terms]]] = {
     Form.NAME: ValueTerms._name,
     Form.ATTRIBUTE: ValueTerms._attribute,
     Form.CALL: ValueTerms._call,
