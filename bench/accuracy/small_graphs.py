@@ -25,7 +25,7 @@ from codeanatomy.catalogue.tables import (
     SCAN_REPO,
     SCIP_DOCUMENTS,
 )
-from codeanatomy.extract import EXTRACTOR_VERSION, extract_batch
+from codeanatomy.extract import extract_batch
 from codeanatomy.query.views import document_query, fact_query, rule_query
 from codeanatomy.repo.modules import module_names
 from codeanatomy.resolve import ContentNames, Index, Resolver, answer_files
@@ -119,7 +119,7 @@ def _apply_rules(connection: duckdb.DuckDBPyConnection) -> None:
 
     make(REPO_FILES.name)
     for view in FACT_VIEWS:
-        connection.execute(f'CREATE VIEW "{view.name}" AS {fact_query(view, EXTRACTOR_VERSION).sql(dialect="duckdb")}')
+        connection.execute(f'CREATE VIEW "{view.name}" AS {fact_query(view).sql(dialect="duckdb")}')
     for name in TopologicalSorter(dependencies(rules)).static_order():
         if name in rules and name != REPO_FILES.name:
             make(name)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from codeanatomy.catalogue.facts import FACT_DATASETS
+from codeanatomy.catalogue.layers import FACT_DATASETS, LAYERS
 from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.errors import InputError
-from codeanatomy.extract import EXTRACTOR_VERSION, extract_batch
+from codeanatomy.extract import LAYER_VERSIONS, extract_batch
 
 from .reading import facts_of, rows, spans
 
@@ -21,7 +21,8 @@ def test_a_batch_has_the_schema_of_facts_and_keeps_the_order_of_contents():
     assert batch.schema == FACTS.schema()
     batch.validate(full=True)
     assert batch["content_id"].to_pylist() == ["one", "two", "three"]
-    assert batch["extractor"].to_pylist() == [EXTRACTOR_VERSION] * 3
+    for layer in LAYERS:
+        assert batch[layer.version_column].to_pylist() == [LAYER_VERSIONS[layer.name]] * 3
     assert [[row["name"] for row in defs] for defs in batch["cst_defs"].to_pylist()] == [[], [], ["f"]]
 
 

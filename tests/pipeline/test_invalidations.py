@@ -80,7 +80,7 @@ def test_a_rule_that_is_gone_reaches_its_table(planned):
     assert planned(without("edges.reads")).whole == {"cpg_edges"}
 
 
-@pytest.mark.parametrize("name", ["extractor", "resolver", "settings", "schema", "index", "modules"])
+@pytest.mark.parametrize("name", ["resolver", "settings", "schema", "index", "modules"])
 def test_anything_else_is_a_full_build(planned, name):
     plan = planned(changed={name: "another"})
     assert plan.mode is Mode.FULL

@@ -107,9 +107,9 @@ def test_rows_that_do_not_follow_from_the_inputs_are_shown(copied, spark, monkey
 
 def test_a_build_of_another_version_is_refused(history, monkeypatch):
     build = latest_build(ca.open(history).state)
-    monkeypatch.setattr(plan, "EXTRACTOR_VERSION", "another")
+    monkeypatch.setattr(plan, "LAYER_VERSIONS", {**plan.LAYER_VERSIONS, "values": "another"})
     monkeypatch.setattr(plan, "RESOLVER_REVISION", -1)
-    with pytest.raises(ca.InputError, match=r"another version of codeanatomy.*: extractor, resolver changed"):
+    with pytest.raises(ca.InputError, match=r"another version of codeanatomy.*: layer values, resolver changed"):
         replay(history, build.build_id)
 
 

@@ -3,6 +3,7 @@
 Glossary
     dataset   a named set of rows; a stored table or a view, users see no difference.
     fact      a dataset read off one content; stored nested in the `facts` table.
+    layer     a part of extraction with a version of its own (`layers`).
     owner     the file a row belongs to (`file_id`), or `__global__`.
 """
 
@@ -20,12 +21,16 @@ GLOBAL_OWNER = "__global__"
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, its Arrow type and what it means."""
+    """One column: its name, its Arrow type and what it means.
+
+    `layer` names the layer of extraction that fills it in, if that is another than the layer of its dataset.
+    """
 
     name: str
     type: pa.DataType
     doc: str
     required: bool = False
+    layer: str | None = None
 
 
 @dataclass(frozen=True)

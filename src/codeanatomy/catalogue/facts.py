@@ -9,12 +9,17 @@ in the file. Each is the first 24 hex digits of a sha256 over UTF-8 text:
     def_key      `qualname#ordinal` of the definition
     scope_key    `qualname#ordinal` of the scope
     binding_key  `qualname#ordinal:name` of the scope and the name
-A key column beside a `_no` column is the same thing said twice: numbers to join inside one content, keys to make ids.
+A key column beside a `_no` column means the same thing: numbers to join inside one content, keys to make ids.
+
+Each dataset belongs to one layer of extraction (`layers`). A few columns are filled in by a later layer than that of
+their dataset, and name it: which binding a name means (`scopes`), which question a site asks (`values`).
 
 Spans are UTF-8 byte offsets into the decoded text, end-exclusive; for a UTF-8 file that is the file.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from codeanatomy.catalogue.columns import Column, Dataset, flag, lines, number, span, text, texts
 
@@ -28,7 +33,12 @@ _CALLER = text("caller_key", "key of the innermost enclosing function or lambda;
 
 
 def _ask(what: str, prefix: str = "") -> Column:
-    return number(f"{prefix}ask_no", f"question of `asks` that says what {what}; null if this content cannot tell")
+    doc = f"question of `asks` that says what {what}; null if this content cannot tell"
+    return replace(number(f"{prefix}ask_no", doc), layer="values")
+
+
+def _by_scopes(column: Column) -> Column:
+    return replace(column, layer="scopes")
 
 
 CST_DEFS = Dataset(
@@ -162,8 +172,8 @@ CST_NAME_REFS = Dataset(
         text("ctx", "load, store or del", required=True),
         flag("is_attribute", "an attribute (`base.name`), not a plain name"),
         text("base", "dotted base of an attribute, if it is a dotted name"),
-        number("binding_no", "binding in this file that a plain name means; null when it leaves the file"),
-        text("binding_key", "key of that binding"),
+        _by_scopes(number("binding_no", "binding in this file that a plain name means; null when it leaves the file")),
+        _by_scopes(text("binding_key", "key of that binding")),
         *span("the whole expression, base included"),
         *span("the name itself", prefix="name_"),
         *lines(),
@@ -208,7 +218,7 @@ CST_TYPE_EXPRS = Dataset(
         number("owner_no", "param_no of a parameter, def_no of a return; null for a variable"),
         text("owner_key", "def_key of the definition whose parameter or return it annotates; null for a variable"),
         number("position", "position of the annotated parameter; null otherwise"),
-        text("binding_key", "binding_key of an annotated variable that is a plain name; null otherwise"),
+        _by_scopes(text("binding_key", "binding_key of an annotated variable that is a plain name; null otherwise")),
         text("target", "annotated name as source text; null for a return"),
         *span("the annotation"),
         *lines(),
@@ -375,24 +385,4 @@ PARSE_ERRORS = Dataset(
         *span("the trouble"),
         *lines(),
     ),
-)
-
-FACT_DATASETS: tuple[Dataset, ...] = (
-    CST_DEFS,
-    CST_PARAMS,
-    CST_DECORATORS,
-    CST_BASES,
-    CST_CALLSITES,
-    CST_IMPLICIT_CALLS,
-    CST_NAME_REFS,
-    CST_IMPORTS,
-    CST_TYPE_EXPRS,
-    CST_ASSIGNS,
-    SYM_SCOPES,
-    SYM_BINDINGS,
-    SYM_VALUES,
-    ASKS,
-    DOCSTRINGS,
-    ALL_NAMES,
-    PARSE_ERRORS,
 )

@@ -23,7 +23,7 @@ INC_INVALIDATIONS = Dataset(
     "inc_invalidations",
     "What changed that is not a file, and the tables that were computed anew for it.",
     (
-        text("kind", "rule, extractor, resolver, indexer or settings", required=True),
+        text("kind", "rule, layer (of facts), resolver, indexer or settings", required=True),
         text("name", "which one", required=True),
         texts("tables", "tables that were computed for every file"),
     ),

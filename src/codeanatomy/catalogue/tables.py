@@ -11,23 +11,11 @@ import pyarrow as pa
 
 from codeanatomy.catalogue.columns import Column, Dataset, flag, long, number, real, span, text, texts
 from codeanatomy.catalogue.documents import DOCUMENT_ARRAYS, DOCUMENT_COLUMNS, DOCUMENT_DATASETS
-from codeanatomy.catalogue.facts import FACT_DATASETS
+from codeanatomy.catalogue.layers import FACT_DATASETS, LAYERS, facts_of
 
 _OWNER = text("file_id", "owner: the file this row belongs to", required=True)
 
-FACTS = Dataset(
-    "facts",
-    "What extraction reads off one content: one row per content, one array column per fact dataset.",
-    (
-        text("content_id", "sha256 of the bytes, in hex", required=True),
-        text("extractor", "version of the extractor that read it", required=True),
-        text("encoding", "encoding of the source by PEP 263; null if it could not be decoded"),
-        flag("has_bom", "starts with a UTF-8 byte order mark"),
-        Column("line_starts", pa.list_(pa.int32()), "offset of the first byte of each line"),
-        *(Column(d.name, pa.list_(pa.struct(list(d.schema()))), d.doc) for d in FACT_DATASETS),
-    ),
-    identity=("content_id", "extractor"),
-)
+FACTS = facts_of([layer.name for layer in LAYERS])
 
 SCAN_FILES = Dataset(
     "scan_files",

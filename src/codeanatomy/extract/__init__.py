@@ -1,5 +1,6 @@
-"""Extraction: bytes of one content to facts. Plain Python; sees no paths, no other files and no Spark."""
+"""Extraction: bytes of one content to facts, in layers. Plain Python; sees no paths, no other files and no Spark."""
 
-from codeanatomy.extract.extractor import EXTRACTOR_VERSION, extract_batch
+from codeanatomy.extract.extractor import LAYER_VERSIONS, extract_batch
+from codeanatomy.extract.renewal import renewed_facts, stale_layers
 
-__all__ = ["EXTRACTOR_VERSION", "extract_batch"]
+__all__ = ["LAYER_VERSIONS", "extract_batch", "renewed_facts", "stale_layers"]

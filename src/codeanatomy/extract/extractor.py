@@ -1,4 +1,8 @@
-"""Contents in, facts out: decode, parse, walk, resolve. It sees bytes and their ids only, one content at a time."""
+"""Contents in, facts out: decode, parse, walk, resolve. It sees bytes and their ids only, one content at a time.
+
+There is one walk for all layers, because a layer builds on what those before it found. The layers that are asked for
+decide which facts come out.
+"""
 
 from __future__ import annotations
 
@@ -12,39 +16,61 @@ from unicodedata import unidata_version
 import pyarrow as pa
 from tree_sitter import Parser
 
-from codeanatomy.catalogue.tables import FACTS
+from codeanatomy.catalogue.layers import LAYERS, facts_of
 from codeanatomy.errors import InputError
-from codeanatomy.extract import assignments, definitions, expressions, imports, patterns, statements, type_exprs
-from codeanatomy.extract.columns import FactCells, record_batch
-from codeanatomy.extract.flow import emit_flow
+from codeanatomy.extract.batch import record_batch
+from codeanatomy.extract.cells import NOTHING, FactCells
 from codeanatomy.extract.grammar import LANGUAGE
+from codeanatomy.extract.scopes import handlers as scopes
 from codeanatomy.extract.source import Source, Undecodable, read_source
-from codeanatomy.extract.structure import Block
-from codeanatomy.extract.walk import NOTHING, Handler, Walk
+from codeanatomy.extract.syntax import (
+    assignments,
+    definitions,
+    expressions,
+    imports,
+    patterns,
+    statements,
+    type_annotations,
+)
+from codeanatomy.extract.values import implicit_calls
+from codeanatomy.extract.values.questions import add_values
+from codeanatomy.extract.values.structure import Block
+from codeanatomy.extract.walk import Handler, Walk
 
-_REVISION: Final = 3
-"""To be raised whenever the facts of some content change."""
+_READ_WITH: Final = (version("tree-sitter"), version("tree-sitter-python"), unidata_version)
 
-_MADE_WITH: Final = (version("tree-sitter"), version("tree-sitter-python"), unidata_version, str(FACTS.schema()))
 
-EXTRACTOR_VERSION: Final = f"{_REVISION}-{hashlib.sha256(repr(_MADE_WITH).encode()).hexdigest()[:12]}"
-"""Names the extractor, its parser and the shape of its facts; facts of another version are never read."""
+def _version(layer: str, number: int) -> str:
+    """Names a layer, the parser it is read with and the types of its columns."""
+    named = repr((*_READ_WITH, str(facts_of([layer]).schema())))
+    return f"{number}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
+
+
+LAYER_VERSIONS: Final[Mapping[str, str]] = {layer.name: _version(layer.name, layer.version) for layer in LAYERS}
+"""The version of each layer: facts of another version are never used."""
 
 _TYPE_AS_NAME: Final = re.compile(rb"type(?=[ \t]*[(\[])")
 
 _HANDLERS: Final[Mapping[int, Handler]] = {
     **expressions.HANDLERS,
-    **type_exprs.HANDLERS,
+    **type_annotations.HANDLERS,
     **assignments.HANDLERS,
     **imports.HANDLERS,
     **patterns.HANDLERS,
     **definitions.HANDLERS,
     **statements.HANDLERS,
+    **scopes.HANDLERS,
+    **implicit_calls.HANDLERS,
 }
 
 
-def extract_batch(content_ids: Sequence[str], sources: Sequence[bytes]) -> pa.RecordBatch:
-    """The facts of each content, one row per content in the schema of `facts`."""
+def extract_batch(
+    content_ids: Sequence[str], sources: Sequence[bytes], layers: Mapping[str, str] = LAYER_VERSIONS
+) -> pa.RecordBatch:
+    """The facts of each content, one row per content: the columns of `facts` that these layers fill in.
+
+    `layers` has the version of each, which its rows will carry.
+    """
     if len(content_ids) != len(sources):
         raise InputError(f"{len(content_ids)} content ids were given for {len(sources)} sources; give one for each.")
     parser = Parser(LANGUAGE)
@@ -56,7 +82,7 @@ def extract_batch(content_ids: Sequence[str], sources: Sequence[bytes]) -> pa.Re
         else:
             _refuse(content, cells)
         cells.close_content()
-    return record_batch(EXTRACTOR_VERSION, content_ids, contents, cells)
+    return record_batch(layers, content_ids, contents, cells)
 
 
 def _extract(source: Source, parser: Parser, cells: FactCells) -> None:
@@ -67,11 +93,11 @@ def _extract(source: Source, parser: Parser, cells: FactCells) -> None:
     walk.blocks.append(Block(0, len(source.text) + 1, NOTHING, is_loop=False, leaves=False))
     walk.stack.append(root)
     walk.run(_HANDLERS)
-    statements.emit_errors(walk, root)
-    walk.scopes.resolve(cells.rows["sym_bindings"], cells.binding_of_symbol)
+    statements.add_parse_errors(walk, root)
+    walk.scopes.resolve(cells.rows["sym_bindings"].add, cells.binding_of_symbol)
     cells.def_of_scope.fromlist(walk.scope_defs)
     cells.function_of_scope.fromlist(definitions.functions_of_scopes(walk))
-    emit_flow(walk)
+    add_values(walk)
 
 
 def _parseable(text: bytes) -> bytes:
@@ -84,7 +110,10 @@ def _parseable(text: bytes) -> bytes:
 
 def _refuse(content: Undecodable, cells: FactCells) -> None:
     pool = cells.pool
-    # source, severity, message, span
-    cells.rows["parse_errors"].fromlist(
-        [pool[b"decoder"], pool[b"fatal"], pool[content.reason.encode(errors="replace")], 0, 0]
+    cells.rows["parse_errors"].add(
+        source=pool[b"decoder"],
+        severity=pool[b"fatal"],
+        message=pool[content.reason.encode(errors="replace")],
+        bstart=0,
+        bend=0,
     )

@@ -7,7 +7,8 @@ from typing import Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.walk import NOTHING, Walk
+from codeanatomy.extract.cells import NOTHING
+from codeanatomy.extract.walk import Walk
 
 # Each attribute of a chain has a base of its own, as text: bound their sum.
 MAX_DOTTED: Final = 100

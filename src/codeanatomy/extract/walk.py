@@ -1,8 +1,9 @@
-"""The walk over one syntax tree: its stack, its place in the program, and the cells its facts go to.
+"""The walk over one syntax tree: its stack, its place in the program, and the rows its facts go to.
 
-Handlers (in `expressions`, `assignments`, `imports`, `patterns`, `definitions`, `statements`) are functions of the
-walk and a node. They emit the facts of that node and push what is inside it, last part first. Nothing recurses, so
-no nesting is too deep, and rows come in source order, outer before inner.
+Handlers (in the folders of the layers) are functions of the walk and a node. They add the facts of that node and push
+what is inside it, last part first. Nothing recurses, so no nesting is too deep, and rows come in source order, outer
+before inner. There is one walk for all layers: a handler of `syntax` tells `scopes` which names are bound and used, and
+notes for `values` which values they are bound to.
 
 Stack entries
     a node      goes to the handler of its kind, as something that is read;
@@ -17,12 +18,9 @@ from typing import Any, Final
 
 from tree_sitter import Node
 
-from codeanatomy.extract.columns import FactCells
-from codeanatomy.extract.scopes import MODULE_SCOPE, ScopeTable
-from codeanatomy.extract.structure import Block, Definition, Event
-
-NOTHING: Final = -1
-"""The cell of a missing value."""
+from codeanatomy.extract.cells import NOTHING, FactCells
+from codeanatomy.extract.scopes.table import MODULE_SCOPE, ScopeTable
+from codeanatomy.extract.values.structure import BindingSite, Block, Definition
 
 # Texts that can contain one another without end must not make a batch grow with the square of a file.
 _MAX_TEXT: Final = 2_000
@@ -56,7 +54,7 @@ class Walk:
         self.scope_defs: list[int] = []
         self._scope_qualnames: list[bytes] = []
         self._seen: dict[tuple[str, bytes], int] = {}
-        # What `flow` needs to follow values; see `values` for their rows.
+        # What `values` follows them by; `forms` has the rows of values.
         self.values: list[tuple[Any, ...]] = []
         self.name_values: dict[int, int] = {}
         self.node_values: dict[int, int] = {}
@@ -66,7 +64,7 @@ class Walk:
         self.definitions: list[Definition] = []
         self.derived: set[int] = set()
         self.lambdas: dict[int, int] = {}
-        self.events: dict[int, list[Event]] = {}
+        self.binding_sites: dict[int, list[BindingSite]] = {}
         self.attribute_stores: list[tuple[int, bytes, int, bool]] = []
         self.returns: dict[int, list[int]] = {}
         self.yields: dict[int, list[int]] = {}
@@ -76,22 +74,15 @@ class Walk:
         self.forks: list[list[int]] = []
         self.fork = NOTHING
         self.base_values: list[tuple[int, int, int, bytes]] = []
-        self.first_cells = {name: len(rows) for name, rows in cells.rows.items()}
         rows = cells.rows
+        self.first_rows = {name: len(each) for name, each in rows.items()}
         self.defs = rows["cst_defs"]
-        self.params = rows["cst_params"]
-        self.decorators = rows["cst_decorators"]
-        self.bases = rows["cst_bases"]
-        self.calls = rows["cst_callsites"]
-        self.implicit_calls = rows["cst_implicit_calls"]
-        self.refs = rows["cst_name_refs"]
-        self.imports = rows["cst_imports"]
-        self.types = rows["cst_type_exprs"]
         self.assigns = rows["cst_assigns"]
+        self.types = rows["cst_type_exprs"]
         self.scope_rows = rows["sym_scopes"]
-        self.docstrings = rows["docstrings"]
-        self.all_names = rows["all_names"]
-        self.errors = rows["parse_errors"]
+        self.add_name_ref = rows["cst_name_refs"].add
+        self.add_callsite = rows["cst_callsites"].add
+        self.add_assign = self.assigns.add
 
     def run(self, handlers: Mapping[int, Handler]) -> None:
         """Visit what is on the stack, and everything inside it; a kind without a handler is only passed through."""
@@ -126,18 +117,14 @@ class Walk:
         self._scope_qualnames.append(qualname)
         self.scope_defs.append(def_no if def_no != NOTHING or scope == MODULE_SCOPE else self.scope_defs[parent])
         pool = self.pool
-        ordinal = self.ordinal("scope", qualname)
-        # parent_no, kind, name, qualname, ordinal, bstart, bend
-        self.scope_rows.fromlist(
-            [
-                parent if scope != MODULE_SCOPE else NOTHING,
-                pool[kind],
-                pool[name],
-                pool[qualname],
-                ordinal,
-                node.start_byte if node is not None else 0,
-                node.end_byte if node is not None else len(self.text),
-            ]
+        self.scope_rows.add(
+            parent_no=parent if scope != MODULE_SCOPE else NOTHING,
+            kind=pool[kind],
+            name=pool[name],
+            qualname=pool[qualname],
+            ordinal=self.ordinal("scope", qualname),
+            bstart=node.start_byte if node is not None else 0,
+            bend=node.end_byte if node is not None else len(self.text),
         )
         return scope
 

@@ -15,11 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codeanatomy.catalogue.tables import FACTS
-from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.resolve.index import CONTENT_COLUMNS, ContentNames, FileNames
 from codeanatomy.store.failures import reading
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import TablePin, open_arrow, read_table
+from codeanatomy.store.tables import TablePin, open_arrow, open_as_stored, read_table
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -56,10 +55,6 @@ class Facts:
         if self.pin is None:
             raise AssertionError("the facts of a build that only plans are not stored")
         return self.pin
-
-    def __contains__(self, content_id: str) -> bool:
-        """Whether there are facts of a content."""
-        return content_id in self._fresh_ids or content_id in self._file_of
 
     def names(self, content_id: str) -> FileNames | None:
         """What a content defines for others."""
@@ -117,11 +112,8 @@ class Facts:
 
     def frame(self, spark: SparkSession, columns: Sequence[str]) -> DataFrame:
         """Some columns of the stored facts; only those, for Spark analyses the whole nested schema at every step."""
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
-        narrow = replace(FACTS, columns=tuple(FACTS.column(each) for each in ("content_id", "extractor", *columns)))
-        rows = read_table(spark, self._state, narrow, self.pinned.version)
-        return rows.where(F.col("extractor") == EXTRACTOR_VERSION).select("content_id", *columns)
+        narrow = replace(FACTS, columns=tuple(FACTS.column(each) for each in ("content_id", *columns)))
+        return read_table(spark, self._state, narrow, self.pinned.version)
 
     @cached_property
     def _fresh_ids(self) -> set[str]:
@@ -146,17 +138,48 @@ class Facts:
         if self._dataset is None:
             return {}
         with reading(self._state.location):
-            rows = self._dataset.to_table(["content_id", "__filename"], filter=_is_current())
+            rows = self._dataset.to_table(["content_id", "__filename"])
         return dict(zip(rows["content_id"].to_pylist(), rows["__filename"].to_pylist(), strict=True))
 
     def _read(self, file: str, columns: Sequence[str], only: pc.Expression | None = None) -> pa.Table:
-        wanted = _is_current() if only is None else _is_current() & only
         with reading(self._state.location):
-            return self._fragments[file].to_table(schema=FACTS.schema(), columns=list(columns), filter=wanted)
+            return self._fragments[file].to_table(schema=FACTS.schema(), columns=list(columns), filter=only)
 
 
-def _is_current() -> pc.Expression:  # made when it is needed: it loads pandas
-    return pc.field("extractor") == EXTRACTOR_VERSION
+class StoredRows:
+    """Rows of `facts` as they were written, whatever the versions of their layers and the columns of those.
+
+    Can be pickled: what was read is read again where it is needed.
+    """
+
+    def __init__(self, state: State, version: int | None) -> None:
+        self._state = state
+        self._version = version
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StoredRows, (self._state, self._version)
+
+    @cached_property
+    def identities(self) -> dict[str, dict[str, Any]]:
+        """The versions of the layers of each content, and the data file (`__filename`) that has them."""
+        if self._dataset is None:
+            return {}
+        columns = [name for name in FACTS.identity if name in self._dataset.schema.names]
+        with reading(self._state.location):
+            rows = self._dataset.to_table([*columns, "__filename"]).to_pylist()
+        return {row["content_id"]: row for row in rows}
+
+    def read(self, files: Collection[str], contents: Collection[str]) -> pa.Table | None:
+        """The rows of these contents in these data files."""
+        if self._dataset is None:
+            return None
+        with reading(self._state.location):
+            found = [file for file in self._dataset.get_fragments() if file.path in files]
+            return pa.concat_tables([file.to_table(filter=_is_one_of(contents)) for file in found]) if found else None
+
+    @cached_property
+    def _dataset(self) -> ds.Dataset | None:
+        return None if self._version is None else open_as_stored(self._state, FACTS.name, self._version)
 
 
 def _is_one_of(contents: Collection[str]) -> pc.Expression:

@@ -16,7 +16,7 @@ from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
 from codeanatomy.index.choice import choose_provider
 from codeanatomy.index.provider import Provider
-from codeanatomy.pipeline.plan import fingerprints
+from codeanatomy.pipeline.plan import fingerprints, layers_of
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.repo.config import RepoConfig, read_config
 from codeanatomy.repo.files import Files, with_modules
@@ -72,6 +72,11 @@ class BuildInputs:
     def files(self) -> Files:
         """The files of the snapshot as modules, by path."""
         return with_modules(self.snapshot.files, self.roots)
+
+    @property
+    def layers(self) -> Mapping[str, str]:
+        """The layers of facts to work from, and the version of each."""
+        return layers_of(self.fingerprints)
 
     def source_bytes(self, file_ids: Collection[str] | None = None) -> int:
         """The size of these files, or of all."""

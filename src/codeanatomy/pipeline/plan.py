@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from codeanatomy.catalogue.tables import STORED_TABLES
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError, StateError
-from codeanatomy.extract import EXTRACTOR_VERSION
+from codeanatomy.extract import LAYER_VERSIONS
 from codeanatomy.index.documents import INDEX_REVISION
 from codeanatomy.index.provider import Provider
 from codeanatomy.pipeline.request import BuildRequest, Mode
@@ -82,7 +82,7 @@ def fingerprints(
 ) -> Mapping[str, str]:
     """Names of everything but file contents that can alter a row."""
     return {
-        "extractor": EXTRACTOR_VERSION,
+        **{f"{_LAYER}{name}": version for name, version in LAYER_VERSIONS.items()},
         "resolver": str(RESOLVER_REVISION),
         "settings": settings.fingerprint(),
         "schema": _hash([(d.name, str(d.schema())) for d in STORED_TABLES]),
@@ -102,7 +102,7 @@ def plan_build(last: BuildRecord | None, inputs: BuildInputs, *, full: bool) -> 
     everything = tuple(table.name for table in STORED_TABLES)
     changed = [name for name in current if not _is_update(name) and before.get(name) != current[name]]
     known = any(name.startswith(_RULE) for name in before)
-    invalidations = [Invalidation(_KINDS.get(name, "settings"), name, everything) for name in changed]
+    invalidations = [Invalidation(*_kind_and_name(name), everything) for name in changed]
     if full or invalidations or not known:
         reasons = [*(["full build asked for"] if full else []), *(f"{name} changed" for name in changed)]
         return Plan(Mode.FULL, tuple(reasons) or ("rules are not known",), tuple(invalidations))
@@ -128,6 +128,18 @@ def _made_from(outputs: set[str], rules: Sequence[CompiledRule]) -> tuple[str, .
     return tuple(table.name for table in STORED_TABLES if table.name in reached)
 
 
+def layers_of(fingerprints: Mapping[str, str]) -> dict[str, str]:
+    """The layers of facts that a build with these fingerprints works from, and the version of each."""
+    return {n.removeprefix(_LAYER): version for n, version in fingerprints.items() if n.startswith(_LAYER)}
+
+
+def _kind_and_name(fingerprint: str) -> tuple[str, str]:
+    """How an invalidation calls what a fingerprint is of."""
+    if fingerprint.startswith(_LAYER):
+        return "layer", fingerprint.removeprefix(_LAYER)
+    return _KINDS.get(fingerprint, "settings"), fingerprint
+
+
 def _hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]
 
@@ -138,5 +150,6 @@ def _is_update(fingerprint: str) -> bool:
 
 
 _RULE = "rule "
+_LAYER = "layer "
 _INDEX_CONTENT = "index content"
-_KINDS = {"extractor": "extractor", "resolver": "resolver", "index": "indexer"}
+_KINDS = {"resolver": "resolver", "index": "indexer"}

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
-from codeanatomy.catalogue.facts import FACT_DATASETS
+from codeanatomy.catalogue.layers import FACT_DATASETS
 from codeanatomy.catalogue.tables import (
     CONTENTS,
     DOCUMENTS,

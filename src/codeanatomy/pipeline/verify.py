@@ -21,7 +21,6 @@ from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, SCIP_DOCUMENTS, STORED_TABLES
 from codeanatomy.engine.places import scratch_directory
 from codeanatomy.errors import InputError
-from codeanatomy.extract import EXTRACTOR_VERSION
 from codeanatomy.pipeline.inputs import BuildInputs, gather
 from codeanatomy.pipeline.plan import as_built, plan_build
 from codeanatomy.pipeline.progress import Listener
@@ -160,7 +159,7 @@ def _owner_hashes(rows: ds.Scanner) -> set[tuple[str, int, int]]:
 def _compare_facts(inputs: BuildInputs, ours: _Side, theirs: _Side) -> TableComparison:
     """Compare the facts of the snapshot's contents; a content's facts are one row, told apart by their text."""
     contents = pa.array({file.content_id for file in inputs.snapshot.files if file.content_id}, pa.string())
-    of_those = pc.field("content_id").isin(contents) & (pc.field("extractor") == EXTRACTOR_VERSION)
+    of_those = pc.field("content_id").isin(contents)
     sides = [_row_texts(side.rows(FACTS).scanner(list(FACTS.names()), filter=of_those)) for side in (ours, theirs)]
     return _comparison(sides[0].num_rows, sides[1].num_rows, *_differences(*sides))
 

@@ -45,7 +45,7 @@ class Graph:
         self, query: str, limits: Limits = NO_LIMITS, parameters: Parameters | None = None
     ) -> pa.RecordBatchReader:
         """Answer one SELECT, batch by batch."""
-        return run_query(query, self._open_table, self.build.fingerprints["extractor"], limits, parameters)
+        return run_query(query, self._open_table, limits, parameters)
 
     def callers(self, name: str) -> LookupResult:
         """Who calls `name`."""

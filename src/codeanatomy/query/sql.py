@@ -69,20 +69,18 @@ Parameters = Mapping[str, Any]
 def run_query(
     query: str,
     open_table: OpenTable,
-    extractor: str,
     limits: Limits = NO_LIMITS,
     parameters: Parameters | None = None,
 ) -> pa.RecordBatchReader:
     """Answer one SELECT, batch by batch."""
-    return _Session(open_table, extractor, limits).read(query, parameters)
+    return _Session(open_table, limits).read(query, parameters)
 
 
 class _Session:
     """One in-memory connection for one query; views appear when the query names them."""
 
-    def __init__(self, open_table: OpenTable, extractor: str, limits: Limits) -> None:
+    def __init__(self, open_table: OpenTable, limits: Limits) -> None:
         self._open_table = open_table
-        self._extractor = extractor
         self._limits = limits
         self._seconds_left = limits.seconds
         self._connection = connect(limits.memory_mb)
@@ -164,7 +162,7 @@ class _Session:
         if name in self._created:
             return
         self._created.add(name)
-        view = view_of(name, self._extractor)
+        view = view_of(name)
         if view.query is None:
             self._create_table(view.dataset)
             return

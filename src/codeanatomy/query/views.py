@@ -16,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 
 from codeanatomy.catalogue.columns import Column, Dataset, real, text
-from codeanatomy.catalogue.facts import FACT_DATASETS
+from codeanatomy.catalogue.layers import FACT_DATASETS
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import (
     CPG_EDGES,
@@ -73,7 +73,7 @@ class View:
     inputs: tuple[str, ...]
 
 
-def view_of(name: str, extractor: str) -> View:
+def view_of(name: str) -> View:
     """How the public dataset `name` (or a table behind it) is read."""
     for nested in (FACTS, DOCUMENTS):
         if name == nested.name:
@@ -90,7 +90,7 @@ def view_of(name: str, extractor: str) -> View:
         return View(dataset, exp.select(*map(exp.column, dataset.names())).from_(DOCUMENTS.name), (DOCUMENTS.name,))
     if dataset in DOCUMENT_VIEWS:
         return View(dataset, document_query(dataset), (DOCUMENTS.name,))
-    return View(dataset, fact_query(dataset, extractor), (FACTS.name, REPO_FILES.name))
+    return View(dataset, fact_query(dataset), (FACTS.name, REPO_FILES.name))
 
 
 def document_query(dataset: Dataset) -> exp.Query:
@@ -103,14 +103,10 @@ def document_query(dataset: Dataset) -> exp.Query:
     return exp.select(*owner, *fields).from_(unnested.subquery("u"))
 
 
-def fact_query(dataset: Dataset, extractor: str) -> exp.Query:
+def fact_query(dataset: Dataset) -> exp.Query:
     """Unnest one fact column and give each row to every file that has the content."""
     fact = next(d for d in FACT_DATASETS if d.name == dataset.name)
-    unnested = (
-        exp.select("content_id", exp.alias_(exp.func("unnest", exp.column(fact.name)), "fact"))
-        .from_(FACTS.name)
-        .where(exp.column("extractor").eq(exp.Literal.string(extractor)))
-    )
+    unnested = exp.select("content_id", exp.alias_(exp.func("unnest", exp.column(fact.name)), "fact")).from_(FACTS.name)
     fields = (exp.alias_(exp.column(c.name, table="fact"), c.name, quoted=True) for c in fact.columns)
     return (
         exp.select(exp.column("file_id", table="f"), exp.column("path", table="f"), *fields)

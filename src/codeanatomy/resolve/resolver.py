@@ -17,7 +17,7 @@ There is no limit on depth: a search that would nest too deep for the interprete
 and the one that needed it runs again, over what is known by then. What is limited is width: how many values a step is
 applied to, and how many orders of bases are followed. A limit that is hit is a value of its own, `Limit`.
 
-The language of questions is described in `codeanatomy.extract.flow`.
+The language of questions is described in `codeanatomy.extract.values.terms`.
 """
 
 from __future__ import annotations

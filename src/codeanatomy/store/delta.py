@@ -164,6 +164,12 @@ def arrow_dataset(
     )
 
 
+def columns_of_file(location: StateLocation, name: str, file: StoredFile) -> pa.Schema:
+    """The columns that a data file has."""
+    with _filesystem(location.home_of(name), name, [file]).open_input_file(file.path) as source:
+        return pq.read_schema(source)
+
+
 def commit(
     location: StateLocation,
     name: str,

@@ -46,6 +46,7 @@ from codeanatomy.store.delta import (
     Added,
     arrow_dataset,
     check_files,
+    columns_of_file,
     commit,
     files_of_version,
     open_table,
@@ -261,8 +262,8 @@ def append_rows(
 ) -> WrittenTable:
     """Add rows without an owner to the latest version, which `base` (from `pin_latest`) describes.
 
-    Without a base the table begins empty: it is not there yet, or it has other columns. Rows that are here make small
-    files; when there are many of those, they are made one.
+    Without a base the table begins empty, whatever it had. Rows that are here make small files; when there are many of
+    those, they are made one.
     """
     with writing(state.location):
         table = _existing(state.location, dataset.name)
@@ -297,10 +298,9 @@ def _append(
 ) -> WrittenTable:
     if base is not None and not files:
         return _unwritten(dataset, base)
-    usable = table is not None and table.schema() == _stored_schema(dataset)
-    if (table.version() if table and usable else None) != (base.version if base else None):
+    if base is not None and (table is None or table.version() != base.version):
         raise StateError(f"another build wrote table {dataset.name} of {state.location.uri} meanwhile: run again")
-    version = _commit(table, files, dataset, state.location, "append" if usable else "overwrite")
+    version = _commit(table, files, dataset, state.location, "append" if base is not None else "overwrite")
     buckets = dict(base.buckets) if base else {}
     for bucket, digest in _bucket_digests(files).items():
         buckets[bucket] = buckets.get(bucket, NO_ROWS) + digest
@@ -324,6 +324,21 @@ def pin_latest(state: State, dataset: Dataset, known: TablePin | None) -> TableP
         return TablePin(version, known.buckets)
     rows = read_arrow(state, dataset, version, dataset.identity)
     return TablePin(version, {0: identity_digest(rows, dataset.identity)} if rows.num_rows else {})
+
+
+def latest_version(state: State, name: str) -> int | None:
+    """The latest version of a table, whatever its columns; None if there is no such table."""
+    table = _existing(state.location, name)
+    return int(table.version()) if table else None
+
+
+def open_as_stored(state: State, name: str, version: int) -> pads.Dataset | None:
+    """A version of a table without a layout, with the columns that its files have; None if it has no rows."""
+    files = files_of_version(state.location, name, version)
+    if not files:
+        return None
+    with reading(state.location):
+        return arrow_dataset(state.location, name, files, columns_of_file(state.location, name, files[0]))
 
 
 def read_table(

@@ -11,9 +11,10 @@ from typing import Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
+from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.literals import string_value
 from codeanatomy.extract.shapes import dotted_name, parts, unparenthesized
-from codeanatomy.extract.walk import NOTHING, Walk
+from codeanatomy.extract.walk import Walk
 
 _COPIES: Final = frozenset({b"list", b"tuple", b"set", b"frozenset", b"sorted"})
 _SEQUENCES: Final = frozenset({g.LIST, g.TUPLE, g.SET, g.EXPRESSION_LIST, g.PATTERN_LIST})
@@ -21,7 +22,7 @@ _SEQUENCES: Final = frozenset({g.LIST, g.TUPLE, g.SET, g.EXPRESSION_LIST, g.PATT
 
 def export_assignment(w: Walk, value: Node) -> None:
     """`__all__ = value`."""
-    _emit(w, b"set", NOTHING, NOTHING, value)
+    _add_entry(w, b"set", NOTHING, NOTHING, value)
     export_entries(w, value)
 
 
@@ -49,7 +50,7 @@ def export_entries(w: Walk, value: Node) -> None:
         elif node.kind_id == g.CALL and (copied := _copied(w, node)) is not None:
             pending.append(copied)
         else:
-            _emit(w, b"add", NOTHING, dotted_name(w, node), node)
+            _add_entry(w, b"add", NOTHING, dotted_name(w, node), node)
 
 
 def _copied(w: Walk, call: Node) -> Node | None:
@@ -64,12 +65,11 @@ def _entry(w: Walk, op: bytes, element: Node) -> None:
     """One element of a sequence: a name, or the elements of another sequence."""
     if element.kind_id == g.LIST_SPLAT:
         element = element.children[-1]
-        _emit(w, op, NOTHING, dotted_name(w, element), element)
+        _add_entry(w, op, NOTHING, dotted_name(w, element), element)
         return
     name = string_value(unparenthesized(element), w.text)
-    _emit(w, op, w.pool[name] if name is not None else NOTHING, NOTHING, element)
+    _add_entry(w, op, w.pool[name] if name is not None else NOTHING, NOTHING, element)
 
 
-def _emit(w: Walk, op: bytes, name: int, ref: int, node: Node) -> None:
-    # op, name, ref, bstart, bend
-    w.all_names.fromlist([w.pool[op], name, ref, node.start_byte, node.end_byte])
+def _add_entry(w: Walk, op: bytes, name: int, ref: int, node: Node) -> None:
+    w.cells.rows["all_names"].add(op=w.pool[op], name=name, ref=ref, bstart=node.start_byte, bend=node.end_byte)

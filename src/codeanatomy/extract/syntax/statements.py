@@ -9,12 +9,11 @@ from typing import Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.assignments import emit_implicit_call
-from codeanatomy.extract.expressions import load
-from codeanatomy.extract.shapes import parts, unparenthesized
-from codeanatomy.extract.structure import Block
-from codeanatomy.extract.values import value
-from codeanatomy.extract.walk import NOTHING, Handler, Walk
+from codeanatomy.extract.cells import NOTHING
+from codeanatomy.extract.shapes import parts
+from codeanatomy.extract.syntax.expressions import load
+from codeanatomy.extract.values.structure import Block
+from codeanatomy.extract.walk import Handler, Walk
 
 _MAX_ERRORS: Final = 100
 
@@ -54,35 +53,12 @@ def simple_statement(w: Walk, node: Node) -> None:
     w.stack += node.named_children[::-1]
 
 
-def global_statement(w: Walk, node: Node) -> None:
-    """`global a, b`."""
-    w.statement_end = node.end_byte
-    for name in parts(node):
-        w.scopes.declare_global(w.scope, w.pool[w.text[name.start_byte : name.end_byte]])
-
-
-def nonlocal_statement(w: Walk, node: Node) -> None:
-    """`nonlocal a, b`."""
-    w.statement_end = node.end_byte
-    for name in parts(node):
-        w.scopes.declare_nonlocal(w.scope, w.pool[w.text[name.start_byte : name.end_byte]])
-
-
 def print_statement(w: Walk, node: Node) -> None:
     """`print >> file, value`, an expression today; without `>>` it is Python 2's, and `print` no name."""
     simple_statement(w, node)
     children = node.children
     if any(child.kind_id == g.CHEVRON for child in children):
         load(w, children[0].start_byte, children[0].end_byte)
-
-
-def raise_statement(w: Walk, node: Node) -> None:
-    """`raise value from cause`: of either that is a class, Python makes an instance. What a call gives is one."""
-    simple_statement(w, node)
-    for raised in map(unparenthesized, parts(node)):
-        number = value(w, raised) if raised.kind_id != g.CALL else NOTHING
-        if number != NOTHING:
-            emit_implicit_call(w, b"raise", raised, number)
 
 
 def if_statement(w: Walk, node: Node) -> None:
@@ -132,8 +108,8 @@ def unparsed(w: Walk, node: Node) -> None:
     w.stack += [child for child in reversed(node.named_children) if child.named_child_count]
 
 
-def emit_errors(w: Walk, root: Node) -> None:
-    """One row per outermost place that is no Python, up to a number nobody reads beyond."""
+def add_parse_errors(w: Walk, root: Node) -> None:
+    """One row per outermost place that is not Python, up to a number nobody reads beyond."""
     pending = [root] if root.has_error else []
     found = 0
     while pending and found < _MAX_ERRORS:
@@ -150,8 +126,9 @@ def emit_errors(w: Walk, root: Node) -> None:
             what, start = b"missing newline", _joined_statement(w, node)
             end = start
         found += 1
-        # source, severity, message, span
-        w.errors.fromlist([w.pool[b"tree-sitter"], w.pool[b"error"], w.pool[what], start, end])
+        w.cells.rows["parse_errors"].add(
+            source=w.pool[b"tree-sitter"], severity=w.pool[b"error"], message=w.pool[what], bstart=start, bend=end
+        )
 
 
 def _joined_statement(w: Walk, block: Node) -> int:
@@ -165,10 +142,7 @@ def _joined_statement(w: Walk, block: Node) -> int:
 
 HANDLERS: Final[Mapping[int, Handler]] = {
     g.BLOCK: block,
-    g.kind("global_statement"): global_statement,
-    g.kind("nonlocal_statement"): nonlocal_statement,
     g.kind("print_statement"): print_statement,
-    g.RAISE_STATEMENT: raise_statement,
     g.kind("if_statement"): if_statement,
     g.kind("try_statement"): try_statement,
     g.ERROR: unparsed,

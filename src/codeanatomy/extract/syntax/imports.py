@@ -8,10 +8,11 @@ from typing import Final, NamedTuple
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.scopes import IMPORTED, MODULE_SCOPE
+from codeanatomy.extract.cells import NOTHING
+from codeanatomy.extract.scopes.table import IMPORTED, MODULE_SCOPE
 from codeanatomy.extract.shapes import parts
-from codeanatomy.extract.values import Form, bind_value, new_value
-from codeanatomy.extract.walk import NOTHING, Handler, Walk
+from codeanatomy.extract.values.forms import Form, bind_value, new_value
+from codeanatomy.extract.walk import Handler, Walk
 
 
 class _Origin(NamedTuple):
@@ -97,27 +98,24 @@ def _alias(w: Walk, node: Node, origin: _Origin) -> None:
         bind_value(w, symbol, origin.end, value)
     elif w.scope == MODULE_SCOPE:
         w.star_imports.append((origin.end, module_value))
-    # scope_no, kind, module, level, name, asname, bound_name, is_star, span, statement span, where it stands, values
-    w.imports.fromlist(
-        [
-            w.scope,
-            pool[origin.kind],
-            name if origin.kind == b"import" else origin.module,
-            origin.level,
-            name if origin.kind == b"from" else NOTHING,
-            asname,
-            bound,
-            kind == g.WILDCARD_IMPORT,
-            node.start_byte,
-            node.end_byte,
-            origin.start,
-            origin.end,
-            w.type_checking_depth > 0,
-            w.scopes.in_function(w.scope),
-            w.try_depth > 0,
-            module_value,
-            value,
-        ]
+    w.cells.rows["cst_imports"].add(
+        scope_no=w.scope,
+        kind=pool[origin.kind],
+        module=name if origin.kind == b"import" else origin.module,
+        level=origin.level,
+        name=name if origin.kind == b"from" else NOTHING,
+        asname=asname,
+        bound_name=bound,
+        is_star=kind == g.WILDCARD_IMPORT,
+        bstart=node.start_byte,
+        bend=node.end_byte,
+        stmt_bstart=origin.start,
+        stmt_bend=origin.end,
+        in_type_checking=w.type_checking_depth > 0,
+        in_function=w.scopes.in_function(w.scope),
+        in_try=w.try_depth > 0,
+        module_ask_no=module_value,
+        ask_no=value,
     )
 
 

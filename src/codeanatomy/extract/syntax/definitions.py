@@ -8,26 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.assignments import emit_implicit_call, emit_stored_name, push_result, store
-from codeanatomy.extract.columns import STORED, key_of
+from codeanatomy.extract.cells import NOTHING, key_of
 from codeanatomy.extract.literals import string_value
-from codeanatomy.extract.scopes import PARAMETER
+from codeanatomy.extract.scopes.table import PARAMETER
 from codeanatomy.extract.shapes import called_name, dotted_name, parts, unparenthesized
-from codeanatomy.extract.structure import Definition
-from codeanatomy.extract.type_exprs import Annotated, annotation
-from codeanatomy.extract.values import Form, bind_value, new_value, no_value, type_value, value
-from codeanatomy.extract.walk import NOTHING, Handler, Walk
-
-_DEF_WIDTH: Final = len(STORED["cst_defs"])
-_DEF_END: Final = STORED["cst_defs"].index("bend")
-_DEF_GENERATOR: Final = STORED["cst_defs"].index("is_generator")
-_SCOPE_WIDTH: Final = len(STORED["sym_scopes"])
-_SCOPE_END: Final = STORED["sym_scopes"].index("bend")
+from codeanatomy.extract.syntax.assignments import Binding, add_stored_name, push_result, store
+from codeanatomy.extract.syntax.type_annotations import Annotated, annotation
+from codeanatomy.extract.values.forms import Form, bind_value, new_value, no_value, type_value, value
+from codeanatomy.extract.values.implicit_calls import add_implicit_call
+from codeanatomy.extract.values.structure import Definition
+from codeanatomy.extract.walk import Handler, Walk
 
 _ANONYMOUS: Final = b"<missing>"
 _SEMICOLON: Final = re.compile(rb"[ \t\f]*;")
@@ -58,9 +53,7 @@ def function_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) ->
     def_no = len(w.def_qualnames)
     inner = _type_parameter_scope(w, node, name, part)
     scope = w.open_scope(b"function", inner, name, node, def_no)
-    _emit_def(
-        w,
-        node,
+    head = _Head(
         kind=b"method" if w.scopes.kinds[around] == b"class" else b"function",
         name=name,
         name_node=name_node,
@@ -70,6 +63,7 @@ def function_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) ->
         is_async=node.children[0].kind_id == g.ASYNC,
         body=body,
     )
+    _add_definition(w, node, head)
     _push_body(w, node, body, scope, inner)
     if returns is not None:
         w.return_types[def_no] = type_value(w, returns) if inner == around else NOTHING
@@ -90,11 +84,9 @@ def class_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) -> No
     scope = w.open_scope(b"class", inner, name, node, def_no, class_name=name)
     arguments = parts(part[g.ARGUMENT_LIST]) if g.ARGUMENT_LIST in part else []
     around, w.scope = w.scope, inner
-    _emit_bases(w, arguments, def_no)
+    _add_bases(w, arguments, def_no)
     w.scope = around
-    _emit_def(
-        w,
-        node,
+    head = _Head(
         kind=b"class",
         name=name,
         name_node=name_node,
@@ -103,6 +95,7 @@ def class_definition(w: Walk, node: Node, decorators: Sequence[Node] = ()) -> No
         base_count=len(arguments),
         body=body,
     )
+    _add_definition(w, node, head)
     _push_body(w, node, body, scope, inner)
     w.stack += arguments[::-1]
     _push_type_parameters(w, part, inner)
@@ -116,9 +109,9 @@ def lambda_expression(w: Walk, node: Node) -> None:
     number = w.lambda_counts[container] = w.lambda_counts.get(container, 0) + 1
     w.lambdas[node.start_byte] = def_no
     scope = w.open_scope(b"lambda", around, b"lambda", node, def_no)
-    _emit_def(w, node, kind=b"lambda", name=b"<lambda%d>" % number, name_node=None, own_scope=scope)
+    _add_definition(w, node, _Head(b"lambda", b"<lambda%d>" % number, None, scope))
     children = node.children
-    mark = (_mark_generator, len(w.defs) - _DEF_WIDTH, scope)
+    mark = (_mark_generator, len(w.defs) - 1, scope)
     w.stack += [around, mark, (push_result, b"return", [children[-1]]), scope]
     if children[1].kind_id == g.LAMBDA_PARAMETERS:
         _push_parameters(w, children[1], def_no, scope)
@@ -139,16 +132,16 @@ def type_alias_statement(w: Walk, node: Node) -> None:
     start, end = name_node.start_byte, name_node.end_byte
     name = w.text[start:end]
     symbol = w.scopes.bind(around, w.pool[name], b"type_alias", start, end)
-    emit_stored_name(w, w.pool[name], b"store", symbol, start, end)
+    add_stored_name(w, w.pool[name], b"store", symbol, start, end)
     inner = _type_parameter_scope(w, node, name, part)
     scope = w.open_scope(b"type_alias", inner, name, node, len(w.def_qualnames))
-    _emit_def(w, node, kind=b"type_alias", name=name, name_node=name_node, own_scope=scope)
+    _add_definition(w, node, _Head(b"type_alias", name, name_node, scope))
     w.stack += [around, *rest[::-1], scope]
     _push_type_parameters(w, part, inner)
 
 
 def docstring(w: Walk, block: Node | None, def_no: int) -> tuple[int, int]:
-    """Emit the docstring a body starts with; its span."""
+    """Add the docstring that a body starts with; its span."""
     body = (block.named_child(at) for at in range(block.named_child_count)) if block is not None else ()
     first = next((child for child in body if child is not None and not child.is_extra), None)
     if first is None or first.kind_id != g.EXPRESSION_STATEMENT:
@@ -159,8 +152,7 @@ def docstring(w: Walk, block: Node | None, def_no: int) -> tuple[int, int]:
     if value is None or first.children[-1].kind_id == g.COMMA:
         return NOTHING, NOTHING
     start, end = literal.start_byte, literal.end_byte
-    # def_no, span, text
-    w.docstrings.fromlist([def_no, start, end, w.pool[value]])
+    w.cells.rows["docstrings"].add(def_no=def_no, bstart=start, bend=end, text=w.pool[value])
     return start, end
 
 
@@ -181,83 +173,91 @@ def _define(w: Walk, node: Node, name_node: Node | None, site: bytes) -> bytes:
     return name
 
 
-def _emit_def(
-    w: Walk,
-    node: Node,
-    *,
-    kind: bytes,
-    name: bytes,
-    name_node: Node | None,
-    own_scope: int,
-    decorators: Sequence[Node] = (),
-    base_count: int = 0,
-    returns: Node | None = None,
-    is_async: bool = False,
-    body: Node | None = None,
-) -> None:
+class _Head(NamedTuple):
+    """A definition without what is in its body."""
+
+    kind: bytes
+    name: bytes
+    name_node: Node | None
+    own_scope: int
+    decorators: Sequence[Node] = ()
+    base_count: int = 0
+    returns: Node | None = None
+    is_async: bool = False
+    body: Node | None = None
+
+
+def _add_definition(w: Walk, node: Node, head: _Head) -> None:
     """One row of `cst_defs`, and those of its decorators and docstring."""
     pool = w.pool
     def_no = len(w.def_qualnames)
     container = w.scope_defs[w.scope]
-    qualname = w.qualify(w.def_qualnames[container] if container != NOTHING else b"", name)
+    qualname = w.qualify(w.def_qualnames[container] if container != NOTHING else b"", head.name)
     w.def_qualnames.append(qualname)
     ordinal = w.ordinal("def", qualname)
-    dotted = [called_name(w, decorator) for decorator in decorators]
+    dotted = [called_name(w, decorator) for decorator in head.decorators]
     w.definitions.append(
         Definition(
-            kind,
-            name,
+            head.kind,
+            head.name,
             key_of(b"%b#%d" % (qualname, ordinal)).encode(),
             container,
-            own_scope,
+            head.own_scope,
             tuple(pool.texts[each] for each in dotted if each != NOTHING),
-            _signature(w, node, decorators, body),
+            _signature(w, node, head),
         )
     )
-    for position, decorator in enumerate(decorators):
-        start, end = decorator.start_byte, decorator.end_byte
-        number = value(w, decorator)
-        if number != NOTHING:
-            emit_implicit_call(w, b"decorator", decorator, number)
-        if decorator.kind_id == g.CALL:
-            number = value(w, unparenthesized(decorator.children[0]))
-        # def_no, position, span, text, dotted, ask_no (its value, for now)
-        w.decorators.fromlist([def_no, position, start, end, w.source(start, end), dotted[position], number])
+    for position, decorator in enumerate(head.decorators):
+        _add_decorator(w, decorator, def_no, position, dotted[position])
     overridden = NOTHING
-    if kind == b"method" and container in w.derived:
-        overridden = new_value(w, Form.ATTRIBUTE, new_value(w, Form.OVERRIDDEN, container), name)
-    doc_start, doc_end = docstring(w, body, def_no)
-    # scope_no, own_scope_no, kind, name, qualname, ordinal, span, name span, decorators, bases, returns, is_async,
-    # is_generator, docstring span
-    w.defs.fromlist(
-        [
-            w.scope,
-            own_scope,
-            pool[kind],
-            pool[name],
-            pool[qualname],
-            ordinal,
-            node.start_byte,
-            node.end_byte,
-            name_node.start_byte if name_node is not None else NOTHING,
-            name_node.end_byte if name_node is not None else NOTHING,
-            len(decorators),
-            base_count,
-            w.source(returns.start_byte, returns.end_byte) if returns is not None else NOTHING,
-            is_async,
-            0,
-            doc_start,
-            doc_end,
-            overridden,
-        ]
+    if head.kind == b"method" and container in w.derived:
+        overridden = new_value(w, Form.ATTRIBUTE, new_value(w, Form.OVERRIDDEN, container), head.name)
+    doc_start, doc_end = docstring(w, head.body, def_no)
+    returns, name_node = head.returns, head.name_node
+    w.defs.add(
+        scope_no=w.scope,
+        own_scope_no=head.own_scope,
+        kind=pool[head.kind],
+        name=pool[head.name],
+        qualname=pool[qualname],
+        ordinal=ordinal,
+        bstart=node.start_byte,
+        bend=node.end_byte,
+        name_bstart=name_node.start_byte if name_node is not None else NOTHING,
+        name_bend=name_node.end_byte if name_node is not None else NOTHING,
+        decorators=len(head.decorators),
+        bases=head.base_count,
+        returns=w.source(returns.start_byte, returns.end_byte) if returns is not None else NOTHING,
+        is_async=head.is_async,
+        is_generator=0,
+        doc_bstart=doc_start,
+        doc_bend=doc_end,
+        overrides_ask_no=overridden,
     )
 
 
-def _signature(w: Walk, node: Node, decorators: Sequence[Node], body: Node | None) -> bytes:
+def _add_decorator(w: Walk, node: Node, def_no: int, position: int, dotted: int) -> None:
+    """One row of `cst_decorators`, and the call that a decorator is."""
+    number = value(w, node)
+    add_implicit_call(w, b"decorator", node, number)
+    if node.kind_id == g.CALL:
+        number = value(w, unparenthesized(node.children[0]))
+    w.cells.rows["cst_decorators"].add(
+        def_no=def_no,
+        position=position,
+        bstart=node.start_byte,
+        bend=node.end_byte,
+        text=w.source(node.start_byte, node.end_byte),
+        dotted=dotted,
+        ask_no=number,
+    )
+
+
+def _signature(w: Walk, node: Node, head: _Head) -> bytes:
     """What can be seen of a definition without its body: its decorators and its head, as written."""
-    colon = next((child for child in reversed(node.children) if child.kind_id == g.COLON), None) if body else None
+    colon = next((child for child in reversed(node.children) if child.kind_id == g.COLON), None) if head.body else None
     end = colon.start_byte if colon is not None else node.end_byte
-    texts = [w.text[each.start_byte : each.end_byte] for each in decorators]
+    texts = [w.text[each.start_byte : each.end_byte] for each in head.decorators]
     return b"\n".join([*texts, w.text[node.start_byte : end].strip()])
 
 
@@ -271,7 +271,7 @@ def functions_of_scopes(w: Walk) -> list[int]:
     return functions
 
 
-def _emit_bases(w: Walk, arguments: Sequence[Node], def_no: int) -> None:
+def _add_bases(w: Walk, arguments: Sequence[Node], def_no: int) -> None:
     """Rows of `cst_bases`."""
     if arguments:
         w.derived.add(def_no)
@@ -287,37 +287,42 @@ def _emit_bases(w: Walk, arguments: Sequence[Node], def_no: int) -> None:
         base = given = unparenthesized(given)
         while base.kind_id == g.SUBSCRIPT:
             base = base.children[0]
-        text = w.source(argument.start_byte, argument.end_byte)
         number = value(w, base)
         name = w.pool.texts[keyword] if keyword != NOTHING else b""
         w.base_values.append((def_no, number, position, name))
-        # def_no, position, keyword, span, text, dotted, ask_no (its value, for now)
-        w.bases.fromlist(
-            [def_no, position, keyword, given.start_byte, given.end_byte, text, dotted_name(w, base), number]
+        w.cells.rows["cst_bases"].add(
+            def_no=def_no,
+            position=position,
+            keyword=keyword,
+            bstart=given.start_byte,
+            bend=given.end_byte,
+            text=w.source(argument.start_byte, argument.end_byte),
+            dotted=dotted_name(w, base),
+            ask_no=number,
         )
 
 
 def _push_body(w: Walk, node: Node, body: Node | None, scope: int, inner: int) -> None:
-    """Push the body of the definition just emitted, for which `scope` was opened, and maybe `inner` around it."""
-    opened = [len(w.scope_rows) - _SCOPE_WIDTH * back for back in ((1,) if inner == w.scope else (1, 2))]
-    leave = (_leave, node, len(w.defs) - _DEF_WIDTH, opened, scope)
+    """Push the body of the definition just added, for which `scope` was opened, and maybe `inner` around it."""
+    opened = [len(w.scope_rows) - back for back in ((1,) if inner == w.scope else (1, 2))]
+    leave = (_leave, node, len(w.defs) - 1, opened, scope)
     w.stack += [w.scope, leave, scope] if body is None else [w.scope, leave, body, scope]
 
 
-def _leave(w: Walk, node: Node, def_cell: int, scope_cells: Sequence[int], scope: int) -> None:
-    """The body is behind: now its end is known, and whether it yields."""
+def _leave(w: Walk, node: Node, def_row: int, scope_rows: Sequence[int], scope: int) -> None:
+    """After the body: its end is known, and whether it yields."""
     if w.statement_end > node.start_byte:
         closing = _SEMICOLON.match(w.text, w.statement_end)
         end = closing.end() if closing else w.statement_end
-        w.defs[def_cell + _DEF_END] = end
-        for cell in scope_cells:
-            w.scope_rows[cell + _SCOPE_END] = end
-    w.defs[def_cell + _DEF_GENERATOR] = scope in w.generators
+        w.defs.set(def_row, "bend", end)
+        for row in scope_rows:
+            w.scope_rows.set(row, "bend", end)
+    _mark_generator(w, def_row, scope)
 
 
-def _mark_generator(w: Walk, def_cell: int, scope: int) -> None:
-    """The body of a lambda is behind."""
-    w.defs[def_cell + _DEF_GENERATOR] = scope in w.generators
+def _mark_generator(w: Walk, def_row: int, scope: int) -> None:
+    """After the body: it is known whether it yields."""
+    w.defs.set(def_row, "is_generator", scope in w.generators)
 
 
 def _push_parameters(w: Walk, node: Node, def_no: int, scope: int) -> None:
@@ -339,12 +344,22 @@ def _push_parameters(w: Walk, node: Node, def_no: int, scope: int) -> None:
             kind = b"var_positional"
         elif named.kind_id == g.DICTIONARY_SPLAT_PATTERN:
             kind = b"var_keyword"
-        entries.append((_parameter, child, def_no, scope, len(entries), kind, w.scope))
+        entries.append((_parameter, child, _Place(def_no, len(entries), kind, scope, w.scope)))
     w.stack += entries[::-1]
 
 
-def _parameter(w: Walk, node: Node, def_no: int, scope: int, position: int, kind: bytes, around: int) -> None:
-    """One parameter of the function whose body is `scope` and which stands in `around`."""
+class _Place(NamedTuple):
+    """Where a parameter stands: in which signature, whose body is `scope` and which stands in `around`."""
+
+    def_no: int
+    position: int
+    kind: bytes
+    scope: int
+    around: int
+
+
+def _parameter(w: Walk, node: Node, place: _Place) -> None:
+    """One parameter."""
     children = node.children
     named, annotated, default = node, None, None
     if node.kind_id in _WITH_DEFAULT:
@@ -353,35 +368,32 @@ def _parameter(w: Walk, node: Node, def_no: int, scope: int, position: int, kind
         named = children[0]
         annotated = next((child for child in children if child.kind_id == g.TYPE), None)
     if default is not None:
-        w.stack += [w.scope, default, around]
+        w.stack += [w.scope, default, place.around]
     if named.kind_id in _SPLATS:
         named = named.children[-1]
     if named.kind_id != g.IDENTIFIER:  # Python 2 could unpack a parameter
-        w.stack += [w.scope, (store, named, b"assign", no_value(w)), scope]
+        w.stack += [w.scope, (store, named, Binding(b"assign", no_value(w))), place.scope]
         return
     start, end = named.start_byte, named.end_byte
     name = w.pool[w.text[start:end]]
-    symbol = w.scopes.bind(scope, name, b"parameter", start, end, PARAMETER)
+    symbol = w.scopes.bind(place.scope, name, b"parameter", start, end, PARAMETER)
     typed = type_value(w, annotated) if annotated is not None else NOTHING
-    here, w.scope = w.scope, around
+    here, w.scope = w.scope, place.around
     held = value(w, default) if default is not None else NOTHING
     w.scope = here
-    bind_value(w, symbol, start, new_value(w, Form.PARAMETER, def_no, position, kind, typed, held))
-    # def_no, position, name, kind, span, default, annotation
-    w.params.fromlist(
-        [
-            def_no,
-            position,
-            name,
-            w.pool[kind],
-            start,
-            end,
-            w.source(default.start_byte, default.end_byte) if default is not None else NOTHING,
-            w.source(annotated.start_byte, annotated.end_byte) if annotated is not None else NOTHING,
-        ]
+    bind_value(w, symbol, start, new_value(w, Form.PARAMETER, *place[:3], typed, held))
+    w.cells.rows["cst_params"].add(
+        def_no=place.def_no,
+        position=place.position,
+        name=name,
+        kind=w.pool[place.kind],
+        bstart=start,
+        bend=end,
+        default=w.source(default.start_byte, default.end_byte) if default is not None else NOTHING,
+        annotation=w.source(annotated.start_byte, annotated.end_byte) if annotated is not None else NOTHING,
     )
     if annotated is not None:
-        what = Annotated(b"parameter", w.param_count, def_no, position, target=name)
+        what = Annotated(b"parameter", w.param_count, place.def_no, place.position, target=name)
         w.stack.append((annotation, annotated, what))
     w.param_count += 1
 

@@ -8,21 +8,20 @@ from typing import Final, NamedTuple
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.columns import STORED
-from codeanatomy.extract.expressions import emit_attribute
+from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.shapes import parts, unparenthesized
-from codeanatomy.extract.values import type_value
-from codeanatomy.extract.walk import NOTHING, Handler, Walk
+from codeanatomy.extract.syntax.expressions import add_attribute
+from codeanatomy.extract.values.forms import type_value
+from codeanatomy.extract.walk import Handler, Walk
 
-_WIDTH: Final = len(STORED["cst_type_exprs"])
 _QUOTED: Final = frozenset({g.STRING, g.CONCATENATED_STRING})
 
 
 class Annotated(NamedTuple):
-    """What an annotation is about, as cells."""
+    """What an annotation is about, as cells of its row."""
 
     role: bytes
-    owner: int = NOTHING
+    owner_no: int = NOTHING
     owner_def: int = NOTHING
     position: int = NOTHING
     symbol: int = NOTHING
@@ -36,9 +35,20 @@ def annotation(w: Walk, node: Node, what: Annotated) -> None:
     start, end = expression.start_byte, expression.end_byte
     quoted = type_value(w, expression) if expression.kind_id in _QUOTED else NOTHING
     around = w.type_no
-    w.type_no = (len(w.types) - w.first_cells["cst_type_exprs"]) // _WIDTH
-    # scope_no, role, owner_no, owner_key (its def_no), position, binding_key (its symbol), target, span, text, ask_no
-    w.types.fromlist([w.scope, w.pool[what.role], *what[1:], start, end, w.source(start, end), quoted])
+    w.type_no = len(w.types) - w.first_rows["cst_type_exprs"]
+    w.types.add(
+        scope_no=w.scope,
+        role=w.pool[what.role],
+        owner_no=what.owner_no,
+        owner_key=what.owner_def,
+        position=what.position,
+        binding_key=what.symbol,
+        target=what.target,
+        bstart=start,
+        bend=end,
+        text=w.source(start, end),
+        ask_no=quoted,
+    )
     w.stack += [(_leave, around), node]
 
 
@@ -50,7 +60,7 @@ def _leave(w: Walk, around: int) -> None:
 def member_type(w: Walk, node: Node) -> None:
     """`Some[type].Name`, which the grammar does not see as an attribute."""
     base, name = node.children[0], node.children[-1]
-    emit_attribute(w, b"load", NOTHING, node.start_byte, name.start_byte, name.end_byte)
+    add_attribute(w, b"load", NOTHING, node.start_byte, (name.start_byte, name.end_byte))
     w.stack.append(base)
 
 

@@ -8,10 +8,10 @@ from typing import Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.assignments import bind_name
-from codeanatomy.extract.expressions import emit_attribute, load
 from codeanatomy.extract.shapes import parts
-from codeanatomy.extract.values import no_value
+from codeanatomy.extract.syntax.assignments import Binding, bind_name
+from codeanatomy.extract.syntax.expressions import add_attribute, load
+from codeanatomy.extract.values.forms import no_value
 from codeanatomy.extract.walk import Handler, Walk
 
 
@@ -45,7 +45,7 @@ def pattern(w: Walk, node: Node) -> None:
 
 def _capture(w: Walk, node: Node) -> None:
     if w.text[node.start_byte : node.end_byte] != b"_":
-        bind_name(w, node, b"match", no_value(w))
+        bind_name(w, node, Binding(b"match", no_value(w)))
 
 
 def load_dotted(w: Walk, node: Node) -> None:
@@ -57,7 +57,7 @@ def load_dotted(w: Walk, node: Node) -> None:
         prefixes.append(b"%b.%b" % (prefixes[-1], w.text[name.start_byte : name.end_byte]))
     for at in range(len(names) - 1, 0, -1):
         base = w.pool[prefixes[at - 1]]
-        emit_attribute(w, b"load", base, start, names[at].start_byte, names[at].end_byte)
+        add_attribute(w, b"load", base, start, (names[at].start_byte, names[at].end_byte))
     load(w, names[0].start_byte, names[0].end_byte)
 
 

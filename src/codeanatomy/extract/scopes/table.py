@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import unicodedata
 from array import array
+from functools import cached_property
 from typing import Final
 
-from codeanatomy.extract.columns import BINDING_FLAGS, Pool
+from codeanatomy.extract.cells import BINDING_FLAGS, NOTHING, AddRow, Pool
 
 LOCAL, GLOBAL, DECLARED_GLOBAL, NONLOCAL, FREE, CELL, PARAMETER, IMPORTED, ANNOTATED, ASSIGNED, REFERENCED = (
     1 << bit for bit in range(len(BINDING_FLAGS))
@@ -31,7 +32,6 @@ COMPREHENSIONS: Final = frozenset({b"listcomp", b"setcomp", b"dictcomp", b"genex
 _FUNCTIONS: Final = COMPREHENSIONS | {b"function", b"lambda"}
 _ANNOTATION_SCOPES: Final = frozenset({b"type_params", b"type_alias", b"type_bound"})
 
-_ABSENT: Final = -1
 _CLASS_CELL: Final = -1
 """Key of a class's implicit `__class__`."""
 
@@ -62,8 +62,9 @@ class ScopeTable:
         """For each symbol, its name."""
         return self._names
 
-    def scopes_of_symbols(self) -> list[int]:
-        """For each symbol, the scope that mentions it."""
+    @cached_property
+    def scope_of_symbol(self) -> list[int]:
+        """For each symbol, the scope that mentions it; known once resolved."""
         scopes = [MODULE_SCOPE] * len(self._names)
         for scope, table in enumerate(self._tables):
             for symbol in table.values():
@@ -134,8 +135,8 @@ class ScopeTable:
         """`nonlocal name` in `scope`."""
         self._flags[self.symbol(scope, name)] |= NONLOCAL
 
-    def resolve(self, bindings: array[int], binding_of_symbol: array[int]) -> None:
-        """Emit the rows of `sym_bindings`, and for each symbol the binding it means."""
+    def resolve(self, add_binding: AddRow, binding_of_symbol: array[int]) -> None:
+        """Add the rows of `sym_bindings`, and for each symbol the binding it means."""
         for scope, table in enumerate(self._tables):
             for key, symbol in list(table.items()):
                 self._resolve(scope, key, symbol)
@@ -148,26 +149,30 @@ class ScopeTable:
         numbers = [0] * len(ordered)
         for number, (_, symbol) in enumerate(ordered):
             numbers[symbol] = number
-        targets = [_ABSENT if target == _ABSENT else numbers[target] for target in self._targets]
+        targets = [NOTHING if target == NOTHING else numbers[target] for target in self._targets]
         for scope, symbol in ordered:
             kind, start, end = self._sites[symbol]
-            bindings.fromlist(
-                [
-                    scope,
-                    names[symbol],
-                    self._flags[symbol],
-                    targets[symbol],
-                    kind,
-                    start,
-                    end,
-                    self._site_counts[symbol],
-                ]
+            add_binding(
+                scope_no=scope,
+                name=names[symbol],
+                flags=self._flags[symbol],
+                target_no=targets[symbol],
+                site_kind=kind,
+                site_bstart=start,
+                site_bend=end,
+                site_count=self._site_counts[symbol],
             )
         binding_of_symbol.fromlist(targets)
 
     def symbol(self, scope: int, name: int) -> int:
         """The symbol of `name` in `scope`, which thereby mentions it."""
-        return self._at(scope, self._key(scope, name) if name in self._odd else name, name)
+        if name in self._odd:
+            return self._at(scope, self._key(scope, name), name)
+        table = self._tables[scope]
+        symbol = table.get(name)
+        if symbol is None:
+            symbol = table[name] = self._add(name)
+        return symbol
 
     def _at(self, scope: int, key: int, name: int) -> int:
         table = self._tables[scope]
@@ -179,8 +184,8 @@ class ScopeTable:
     def _add(self, name: int) -> int:
         self._names.append(name)
         self._flags.append(0)
-        self._targets.append(_ABSENT)
-        self._sites.append((_ABSENT, _ABSENT, _ABSENT))
+        self._targets.append(NOTHING)
+        self._sites.append((NOTHING, NOTHING, NOTHING))
         self._site_counts.append(0)
         return len(self._names) - 1
 
@@ -209,8 +214,8 @@ class ScopeTable:
     def _mean_global(self, symbol: int, key: int) -> None:
         """The symbol means the module's name, which this content may not bind."""
         self._flags[symbol] |= GLOBAL
-        target = self._tables[MODULE_SCOPE].get(key, _ABSENT)
-        if target != _ABSENT and self._flags[target] & (_BOUND | DECLARED_GLOBAL):
+        target = self._tables[MODULE_SCOPE].get(key, NOTHING)
+        if target != NOTHING and self._flags[target] & (_BOUND | DECLARED_GLOBAL):
             self._targets[symbol] = target
 
     def _mean_enclosing(self, scope: int, key: int, symbol: int) -> None:
@@ -267,7 +272,7 @@ class ScopeTable:
     def _imply(self, symbol: int) -> None:
         """A binding without a site of its own."""
         if not self._site_counts[symbol]:
-            self._sites[symbol] = (self._pool[b"implicit"], _ABSENT, _ABSENT)
+            self._sites[symbol] = (self._pool[b"implicit"], NOTHING, NOTHING)
 
     def _pass_on(self, scopes: list[int], key: int, symbol: int) -> None:
         """Scopes between a free name and its binding hold it too: the closure goes through them."""

@@ -8,11 +8,12 @@ from typing import Final, NamedTuple
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.exports import export_call
-from codeanatomy.extract.scopes import MODULE_SCOPE
+from codeanatomy.extract.cells import NOTHING
+from codeanatomy.extract.scopes.table import MODULE_SCOPE
 from codeanatomy.extract.shapes import MAX_DOTTED, shape, start_of, unparenthesized, unstarred
-from codeanatomy.extract.values import name_value, value
-from codeanatomy.extract.walk import NOTHING, Handler, Walk
+from codeanatomy.extract.syntax.exports import export_call
+from codeanatomy.extract.values.forms import name_value, value
+from codeanatomy.extract.walk import Handler, Walk
 
 _CALLEE_SHAPES: Final = frozenset({b"name", b"attribute", b"call", b"subscript", b"lambda"})
 
@@ -44,11 +45,20 @@ def load(w: Walk, start: int, end: int) -> Dotted:
     symbol = w.scopes.use(scope, name)
     if text == b"super":
         w.scopes.use_super(scope)
-    number = name_value(w, start, end)
-    # scope_no, name, ctx, is_attribute, base, binding_no (its symbol, for now), span, name span, type_no, ask_no (its
-    # value, for now)
-    w.refs.fromlist(
-        [scope, name, w.pool[b"load"], 0, NOTHING, w.first_symbol + symbol, start, end, start, end, w.type_no, number]
+    number = name_value(w, start, end, symbol)
+    w.add_name_ref(
+        scope_no=scope,
+        name=name,
+        ctx=w.pool[b"load"],
+        is_attribute=0,
+        base=NOTHING,
+        binding_no=w.first_symbol + symbol,
+        bstart=start,
+        bend=end,
+        name_bstart=start,
+        name_bend=end,
+        type_no=w.type_no,
+        ask_no=number,
     )
     return Dotted(name, start, end, name)
 
@@ -59,7 +69,7 @@ def attribute(w: Walk, node: Node) -> None:
 
 
 def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
-    """Emit a chain of attributes, outermost first, and push what it starts from."""
+    """Add a chain of attributes, outermost first, and push what it starts from."""
     text, pool = w.text, w.pool
     number = value(w, node)
     start = start_of(w, node)
@@ -85,7 +95,7 @@ def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
     else:
         dotted = [NOTHING] * (len(chain) + 1)
     for (start, name_start, name_end), base in zip(chain, dotted[-2::-1], strict=True):
-        emit_attribute(w, ctx, base, start, name_start, name_end, number)
+        add_attribute(w, ctx, base, start, (name_start, name_end), number)
         if number != NOTHING:
             number = w.values[number][1]
         ctx = b"load"
@@ -97,15 +107,25 @@ def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
     return Dotted(pool[text[name_start:name_end]], name_start, name_end, dotted[-1])
 
 
-def emit_attribute(
-    w: Walk, ctx: bytes, base: int, start: int, name_start: int, name_end: int, number: int = NOTHING
+def add_attribute(
+    w: Walk, ctx: bytes, base: int, start: int, name_span: tuple[int, int], number: int = NOTHING
 ) -> None:
     """One attribute; the parser may have missed its name."""
+    name_start, name_end = name_span
     if name_start != name_end:
-        name = w.pool[w.text[name_start:name_end]]
-        # scope_no, name, ctx, is_attribute, base, binding_no, span, name span, type_no, ask_no (its value, for now)
-        w.refs.fromlist(
-            [w.scope, name, w.pool[ctx], 1, base, NOTHING, start, name_end, name_start, name_end, w.type_no, number]
+        w.add_name_ref(
+            scope_no=w.scope,
+            name=w.pool[w.text[name_start:name_end]],
+            ctx=w.pool[ctx],
+            is_attribute=1,
+            base=base,
+            binding_no=NOTHING,
+            bstart=start,
+            bend=name_end,
+            name_bstart=name_start,
+            name_bend=name_end,
+            type_no=w.type_no,
+            ask_no=number,
         )
 
 
@@ -148,25 +168,22 @@ def call(w: Walk, node: Node) -> None:
         last = _NAMELESS
         w.stack.append(callee)
     callee_shape = shape(callee)
-    # scope_no, span, callee span, callee name span, shape, name, dotted, arg_count, keywords, stars, ask_no (value)
-    w.calls.fromlist(
-        [
-            scope,
-            start,
-            end,
-            callee_start,
-            callee_end,
-            last.start,
-            last.end,
-            w.pool[callee_shape if callee_shape in _CALLEE_SHAPES else b"other"],
-            last.name,
-            last.dotted,
-            positional,
-            keywords,
-            stars,
-            double_stars,
-            number,
-        ]
+    w.add_callsite(
+        scope_no=scope,
+        bstart=start,
+        bend=end,
+        callee_bstart=callee_start,
+        callee_bend=callee_end,
+        callee_name_bstart=last.start,
+        callee_name_bend=last.end,
+        callee_shape=w.pool[callee_shape if callee_shape in _CALLEE_SHAPES else b"other"],
+        callee_name=last.name,
+        dotted=last.dotted,
+        arg_count=positional,
+        keywords=keywords,
+        has_star=stars,
+        has_double_star=double_stars,
+        ask_no=number,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the walk notes of a content for `flow`, beside its facts: definitions, suites, bindings."""
+"""What the walk notes of a content for this layer, beside its facts: definitions, suites, bindings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _ACCESSORS: Final = frozenset({b"setter", b"deleter"})
 _PROPERTIES: Final = frozenset({b"property", b"cached_property", b"abstractproperty", b"getter"})
 
 
-class Event(NamedTuple):
-    """A binding of a name: where it takes effect, in which block, and the value bound."""
+class BindingSite(NamedTuple):
+    """A place that binds a name: from where on, in which block, and the value bound."""
 
     position: int
     block: int
@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Definition:
-    """What the flow needs to know of a definition."""
+    """What has to be known of a definition to follow values through it."""
 
     kind: bytes
     name: bytes

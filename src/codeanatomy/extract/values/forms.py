@@ -1,24 +1,24 @@
-"""Expressions as values: what an expression is made of, in the few forms that can be followed to a definition.
+"""Expressions as values: what an expression consists of, in the few forms that can be followed to a definition.
 
 The walk makes them as it meets calls, attributes, bindings and annotations; what a name in them holds is decided at the
-end, by `flow`. A value is the number of a row, a tuple that starts with its form. What cannot be followed (arithmetic,
-slices, …) is `NOTHING`. Emits no facts.
+end, by `terms`. A value is the number of a row of `Walk.values`, a tuple that starts with its form. What cannot be
+followed (arithmetic, slices, …) is `NOTHING`. Adds no facts.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
+from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.literals import string_value
 from codeanatomy.extract.shapes import called_name, parts, shape, unparenthesized, unstarred
-from codeanatomy.extract.structure import Event
-from codeanatomy.extract.walk import NOTHING, Walk
+from codeanatomy.extract.values.structure import BindingSite
+from codeanatomy.extract.walk import Walk
 
 _MAX_DEPTH: Final = 60
 _MAX_ITEMS: Final = 64
@@ -32,38 +32,41 @@ _NO_CLASS: Final = frozenset({b"Type", b"type", b"Callable", b"Literal"})
 _NO_NAMES: Final = _CHOICES | _WRAPPERS | _NO_CLASS | {b"None"}
 
 
-class Form(IntEnum):
-    """The first element of a value's row; the others follow in the order given."""
+class Form:
+    """The first element of a value's row; the others follow in the order given.
 
-    NAME = 0  # symbol, scope, position: a name where it is read
-    ATTRIBUTE = 1  # value, name
-    CALL = 2  # value of the callee
-    SUPER = 3  # symbol of `super`, scope, value of the class given or NOTHING
-    GETATTR = 4  # symbol of `getattr`, value, name
-    CLASS_OF = 5  # symbol of `type`, value
-    LITERAL = 6  # name of the builtin class
-    ITEMS = 7  # name of the builtin class, keys, values: a display of a list, tuple, set or dict
-    ITEM = 8  # value, key or None
-    EITHER = 9  # values
-    LAMBDA = 10  # first byte
-    TYPE_NAME = 11  # dotted name inside a string annotation
-    IMPORT = 12  # level, module, imported name or empty
-    DEFINITION = 13  # def_no
-    PARAMETER = 14  # def_no, position, kind, value of its type, value of its default
-    ELEMENT = 15  # value: what a loop over it gives
-    ENTERED = 16  # value: what `with` gives
-    RAISED = 17  # value: what `except` gives
-    PART = 18  # value, path of an unpacked target
-    ASSIGNED = 19  # value, value of the declared type: what an assignment binds
-    DELETED = 20  # nothing is left
-    OVERRIDDEN = 21  # def_no of a class: what its bases have
-    SUM = 22  # value of the left operand
-    UNKNOWN = 23  # something that cannot be followed
-    LIMIT = 24  # something that could be followed, but a limit was hit
+    Not an enumeration: in Python 3.11, reading a member of one takes five times as long, and every name reads some.
+    """
+
+    NAME: Final = 0  # symbol, scope, position: a name where it is read
+    ATTRIBUTE: Final = 1  # value, name
+    CALL: Final = 2  # value of the callee
+    SUPER: Final = 3  # symbol of `super`, scope, value of the class given or NOTHING
+    GETATTR: Final = 4  # symbol of `getattr`, value, name
+    CLASS_OF: Final = 5  # symbol of `type`, value
+    LITERAL: Final = 6  # name of the builtin class
+    ITEMS: Final = 7  # name of the builtin class, keys, values: a display of a list, tuple, set or dict
+    ITEM: Final = 8  # value, key or None
+    EITHER: Final = 9  # values
+    LAMBDA: Final = 10  # first byte
+    TYPE_NAME: Final = 11  # dotted name inside a string annotation
+    IMPORT: Final = 12  # level, module, imported name or empty
+    DEFINITION: Final = 13  # def_no
+    PARAMETER: Final = 14  # def_no, position, kind, value of its type, value of its default
+    ELEMENT: Final = 15  # value: what a loop over it gives
+    ENTERED: Final = 16  # value: what `with` gives
+    RAISED: Final = 17  # value: what `except` gives
+    PART: Final = 18  # value, path of an unpacked target
+    ASSIGNED: Final = 19  # value, value of the declared type: what an assignment binds
+    DELETED: Final = 20  # nothing is left
+    OVERRIDDEN: Final = 21  # def_no of a class: what its bases have
+    SUM: Final = 22  # value of the left operand
+    UNKNOWN: Final = 23  # something that cannot be followed
+    LIMIT: Final = 24  # something that could be followed, but a limit was hit
 
 
 class Value(NamedTuple):
-    """What a target is bound to: cells of its row, and the number of its value."""
+    """What a target is bound to: cells of its row in `cst_assigns`, and the number of its value."""
 
     shape: int
     dotted: int
@@ -72,10 +75,6 @@ class Value(NamedTuple):
     call_no: int = NOTHING
     def_no: int = NOTHING
     number: int = NOTHING
-
-    def cells(self) -> tuple[int, ...]:
-        """The part that is a fact."""
-        return self[:-1]
 
 
 def no_value(w: Walk) -> Value:
@@ -106,19 +105,19 @@ def new_value(w: Walk, *row: Any) -> int:
 
 def bind_value(w: Walk, symbol: int, position: int, number: int) -> None:
     """A name is bound to a value, from this position on."""
-    w.events.setdefault(symbol, []).append(Event(position, w.block, number))
+    w.binding_sites.setdefault(symbol, []).append(BindingSite(position, w.block, number))
 
 
-def name_value(w: Walk, start: int, end: int, scope: int = NOTHING) -> int:
-    """The value of the name that is read between `start` and `end`."""
+def name_value(w: Walk, start: int, end: int, symbol: int = NOTHING) -> int:
+    """The value of the name that is read between `start` and `end`; its symbol need not be known."""
     known = w.name_values.get(start)
     if known is not None:
         return known
     if start == end:
         return NOTHING
-    scope = w.scope if scope == NOTHING else scope
-    symbol = w.scopes.symbol(scope, w.pool[w.text[start:end]])
-    number = w.name_values[start] = new_value(w, Form.NAME, symbol, scope, start)
+    if symbol == NOTHING:
+        symbol = w.scopes.symbol(w.scope, w.pool[w.text[start:end]])
+    number = w.name_values[start] = new_value(w, Form.NAME, symbol, w.scope, start)
     return number
 
 

@@ -1,0 +1,1 @@
+"""The layer `scopes`: which binding each name means."""

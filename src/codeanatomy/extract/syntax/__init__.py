@@ -1,0 +1,1 @@
+"""The layer `syntax`: what is written where."""

@@ -1,0 +1,88 @@
+"""What a content has to ask about the rest: one question for each distinct meaning of its sites.
+
+Runs once per content, after the walk and the scopes. A question is one or more alternatives, joined by ` | `; `terms`
+has their language. Sites that ask the same share a question.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Final
+
+from codeanatomy.extract.cells import NOTHING
+from codeanatomy.extract.scopes.table import MODULE_SCOPE
+from codeanatomy.extract.values.forms import Form
+from codeanatomy.extract.values.reaching import ReachingBindings
+from codeanatomy.extract.values.slots import Slots
+from codeanatomy.extract.values.terms import ALTERNATIVE, ASSIGNED, CALLED, LIMIT, Terms, ValueTerms
+from codeanatomy.extract.walk import Walk
+
+_NO_REFERENCE: Final = (CALLED, ASSIGNED, b" @enter", b" @next", b" []", b" ^")
+
+
+def add_values(w: Walk) -> None:
+    """Add what the content's names hold, and number the questions of its sites."""
+    bindings = ReachingBindings(w)
+    terms = ValueTerms(w, bindings)
+    Slots(w, bindings, terms).add()
+    _Questions(w, terms).number()
+
+
+class _Questions:
+    """The questions of one content."""
+
+    def __init__(self, w: Walk, terms: ValueTerms) -> None:
+        self._w = w
+        self._terms = terms
+        self._meaning = w.scopes.meanings()
+        self._scope_of = w.scopes.scope_of_symbol
+        self._numbers: dict[bytes, int] = {}
+        self._of_names: dict[tuple[int, int], int] = {}
+
+    def number(self) -> None:
+        """Put the number of its question into each site's row, in place of its value."""
+        for dataset, column, question in (
+            ("cst_callsites", "ask_no", self._question),
+            ("cst_implicit_calls", "ask_no", self._implicit),
+            ("cst_name_refs", "ask_no", self._reference),
+            ("cst_bases", "ask_no", self._question),
+            ("cst_decorators", "ask_no", self._question),
+            ("cst_imports", "ask_no", self._question),
+            ("cst_imports", "module_ask_no", self._question),
+            ("cst_type_exprs", "ask_no", self._question),
+            ("cst_defs", "overrides_ask_no", self._question),
+        ):
+            rows = self._w.cells.rows[dataset]
+            asked = rows.column(column, self._w.first_rows[dataset])
+            rows.cells[asked] = array("i", [question(number) for number in rows.cells[asked]])
+        for text in self._numbers:
+            self._w.cells.rows["asks"].add(question=self._w.pool[text])
+
+    def _question(self, number: int) -> int:
+        return self._number(self._terms.terms(number)) if number != NOTHING else NOTHING
+
+    def _implicit(self, number: int) -> int:
+        """The question of a call that is not written; those of builtin classes tell nobody anything."""
+        return self._number(tuple(term for term in self._terms.terms(number) if not term.startswith(b"b:")))
+
+    def _reference(self, number: int) -> int:
+        """The question of a name that is read: a variable is not what it holds."""
+        if number == NOTHING:
+            return NOTHING
+        row = self._w.values[number]
+        if row[0] != Form.NAME:
+            return self._number(self._terms.terms(number))
+        known = self._of_names.get(row[1:3])
+        if known is None:
+            terms = self._terms.terms(number)
+            known = self._number(tuple(term for term in terms if not term.endswith(_NO_REFERENCE) and term != LIMIT))
+            target = self._meaning[row[1]]
+            home = self._scope_of[target] if target != NOTHING else NOTHING
+            if home == NOTHING or (home == MODULE_SCOPE and not self._terms.runs_in(row[2], home)):
+                self._of_names[row[1:3]] = known  # it means the same all over its scope
+        return known
+
+    def _number(self, terms: Terms) -> int:
+        if not terms:
+            return NOTHING
+        return self._numbers.setdefault(ALTERNATIVE.join(terms), len(self._numbers))

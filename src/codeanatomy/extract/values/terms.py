@@ -1,0 +1,335 @@
+"""Values as terms: what an expression means, written from the roots that its content cannot see through.
+
+An alternative is a root and steps, joined by spaces; the **terms** of a value are its alternatives. They have no paths
+in them, so that the same content gives the same terms wherever it lies; `resolve` answers them.
+
+    g:NAME          the module's own name, else one of its star imports, else a builtin; o: not its own
+    i:LEVEL:MODULE  an imported module, LEVEL dots up
+    c:KEY f:KEY     a class, a function of this content; p: a property, s: a static, k: a class method
+    b:NAME          a builtin class        l:      not followed: a limit was hit
+    .NAME           an attribute           ()      the result of a call
+    ^               `super()` of a class   []      an item                +   a sum of it and something
+    @enter          what `with` gives      @next   what a loop gives
+    =               by assignment: the name that was read is a variable, the thing has a name of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from codeanatomy.extract.cells import NOTHING
+from codeanatomy.extract.scopes.table import COMPREHENSIONS, MODULE_SCOPE
+from codeanatomy.extract.values.forms import Form
+from codeanatomy.extract.values.reaching import ReachingBindings
+from codeanatomy.extract.values.structure import BindingSite
+from codeanatomy.extract.walk import Walk
+
+Terms = tuple[bytes, ...]
+
+ALTERNATIVE: Final = b" | "
+CALLED: Final = b" ()"
+ASSIGNED: Final = b" ="
+LIMIT: Final = b"l:"
+
+_MAX_ALTERNATIVES: Final = 8
+_MAX_TERM: Final = 400
+_MAX_DEPTH: Final = 120
+
+_NONE: Final[Terms] = ()
+_TRANSPARENT: Final = COMPREHENSIONS | {b"type_params", b"type_alias", b"type_bound"}
+_CLASS_METHODS: Final = frozenset({b"__new__", b"__init_subclass__", b"__class_getitem__"})
+
+
+class ValueTerms:
+    """The terms of the values of one content whose scopes are resolved."""
+
+    def __init__(self, w: Walk, bindings: ReachingBindings) -> None:
+        self._w = w
+        self._bindings = bindings
+        self._texts = w.pool.texts
+        self._meaning = w.scopes.meanings()
+        self._scope_of = w.scopes.scope_of_symbol
+        self._names = w.scopes.names_of_symbols()
+        self._known: dict[int, Terms] = {}
+        self._open: set[int] = set()
+        self._cut = False
+
+    def joined(self, numbers: Iterable[int]) -> bytes:
+        """The alternatives of several values as one text."""
+        return ALTERNATIVE.join(_bounded(tuple(term for number in numbers for term in self.terms(number))))
+
+    def terms(self, number: int, depth: int = 0) -> Terms:
+        """The alternatives of a value."""
+        if number == NOTHING:
+            return _NONE
+        known = self._known.get(number)
+        if known is not None:
+            return known
+        if number in self._open:
+            return _NONE
+        if depth > _MAX_DEPTH:
+            self._cut = True
+            return (LIMIT,)
+        if depth == 0:
+            self._cut = False
+        self._open.add(number)
+        row = self._w.values[number]
+        found = _bounded(_MAKERS[row[0]](self, row, depth + 1))
+        self._open.discard(number)
+        if depth == 0 or not self._cut:
+            self._known[number] = found
+        return found
+
+    def _name(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, symbol, scope, position = row
+        target = self._meaning[symbol]
+        if target == NOTHING:
+            return (b"g:" + self._texts[self._names[symbol]],)
+        home = self._scope_of[target]
+        if home == MODULE_SCOPE:
+            shared = (b"g:" + self._texts[self._names[target]],)
+            if not self.runs_in(scope, home):
+                return shared
+            sites = self._bindings.reaching(target, position)
+            if all(self._w.values[site.value][0] == Form.DELETED for site in sites):
+                return (b"o:" + self._texts[self._names[target]],)  # not yet bound, or no longer
+            return shared if sites == self._bindings.final(target) else self.union(sites, depth)
+        runs_here = self.runs_in(scope, home) and self._w.scopes.kinds[home] not in COMPREHENSIONS
+        return self.union(self._bindings.reaching(target, position) if runs_here else self._bindings.all(target), depth)
+
+    def runs_in(self, scope: int, home: int) -> bool:
+        """Whether code of `scope` runs where it stands, as part of `home`."""
+        kinds, parents = self._w.scopes.kinds, self._w.scopes.parents
+        while scope != home and kinds[scope] in _TRANSPARENT:
+            scope = parents[scope]
+        return scope == home
+
+    def union(self, sites: Sequence[BindingSite], depth: int) -> Terms:
+        """What a name can hold that these sites bind."""
+        if len(sites) == 1:
+            return self.terms(sites[0].value, depth)
+        return tuple(term for site in sites for term in self.terms(site.value, depth))
+
+    def _attribute(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return extended(self.terms(row[1], depth), b" ." + row[2])
+
+    def _call(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return extended(self.terms(row[1], depth), CALLED)
+
+    def _super(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, symbol, scope, given = row
+        if self._meaning[symbol] != NOTHING:
+            return _NONE
+        if given != NOTHING:
+            return extended(self.terms(given, depth), b" ^")
+        w = self._w
+        while scope != MODULE_SCOPE and w.scopes.kinds[scope] != b"class":
+            scope = w.scopes.parents[scope]
+        return (b"c:" + w.definitions[w.scope_defs[scope]].key + b" ^",) if scope != MODULE_SCOPE else _NONE
+
+    def _getattr(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, symbol, of, name = row
+        return extended(self.terms(of, depth), b" ." + name) if self._meaning[symbol] == NOTHING else _NONE
+
+    def _class_of(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, symbol, of = row
+        return extended(self.terms(of, depth), b" .__class__") if self._meaning[symbol] == NOTHING else _NONE
+
+    def _literal(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return (b"b:" + row[1] + CALLED,)
+
+    def _item(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, of, key = row
+        found = self._part(of, key, depth)
+        return found if found is not None else extended(self.terms(of, depth), b" []")
+
+    def _part(self, number: int, key: object, depth: int) -> Terms | None:
+        """What a display has at a key; None if the value is no display."""
+        displays = self._displays(number, depth)
+        if displays is None:
+            return None
+        found: list[bytes] = []
+        for _, kind, keys, values in displays:
+            if self._is_cut(values) and key not in keys:
+                found.append(LIMIT)
+                continue
+            at = key + len(keys) if isinstance(key, int) and key < 0 and kind != b"dict" else key
+            if at is not None and (kind == b"dict" or None not in keys[: at if isinstance(at, int) else 0]):
+                found += (
+                    t
+                    for k, v in zip(keys, values, strict=True)
+                    if k == at and k is not None
+                    for t in self.terms(v, depth)
+                )
+        return tuple(found)
+
+    def _is_cut(self, values: Sequence[int]) -> bool:
+        """Whether these are not all values of a display."""
+        return bool(values) and values[-1] != NOTHING and self._w.values[values[-1]][0] == Form.LIMIT
+
+    def _displays(self, number: int, depth: int) -> list[tuple[Any, ...]] | None:
+        """The displays a value can be; None if it can be anything else."""
+        row = self._w.values[number] if number != NOTHING and depth <= _MAX_DEPTH else (NOTHING,)
+        if row[0] == Form.ITEMS:
+            return [row]
+        if row[0] == Form.NAME:
+            _, symbol, scope, position = row
+            target = self._meaning[symbol]
+            if target != NOTHING and self.runs_in(scope, self._scope_of[target]):
+                numbers: Iterable[int] = [site.value for site in self._bindings.reaching(target, position)]
+                return self._all_displays(numbers, depth)
+        return None
+
+    def _all_displays(self, numbers: Iterable[int], depth: int) -> list[tuple[Any, ...]] | None:
+        found: list[tuple[Any, ...]] = []
+        for number in numbers:
+            row = self._w.values[number]
+            below = self._displays(row[1] if row[0] == Form.ASSIGNED else number, depth + 10)
+            if below is None:
+                return None
+            found += below
+        return found or None
+
+    def _sum(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return extended(self.terms(row[1], depth), b" +")
+
+    def _either(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return tuple(term for number in row[1] for term in self.terms(number, depth))
+
+    def _lambda(self, row: tuple[Any, ...], depth: int) -> Terms:
+        number = self._w.lambdas.get(row[1])
+        return (b"f:" + self._w.definitions[number].key,) if number is not None else _NONE
+
+    def _type_name(self, row: tuple[Any, ...], depth: int) -> Terms:
+        first, *rest = row[1].split(b".")
+        return (b" .".join([b"g:" + first, *rest]),)
+
+    def _import(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, level, module, name = row
+        return (b"i:%d:%b" % (level, module) + (b" ." + name if name else b""),)
+
+    def _definition(self, row: tuple[Any, ...], depth: int) -> Terms:
+        definition = self._w.definitions[row[1]]
+        return (definition.letter() + b":" + definition.key,)
+
+    def _parameter(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, def_no, position, kind, typed, default = row
+        definition = self._w.definitions[def_no]
+        if kind == b"var_positional":
+            return (b"b:tuple ()",)
+        if kind == b"var_keyword":
+            return (b"b:dict ()",)
+        container = self._w.definitions[definition.container] if definition.container != NOTHING else None
+        in_class = container is not None and container.kind == b"class"
+        if position == 0 and in_class and container and definition.letter() != b"s":
+            owner = b"c:" + container.key
+            is_class = definition.letter() == b"k" or definition.name in _CLASS_METHODS
+            return (owner if is_class else owner + CALLED,)
+        found = extended(self.terms(typed, depth), CALLED)
+        if default != NOTHING and self._w.values[default][0] not in (Form.LITERAL, Form.ITEMS):
+            found += extended(self.terms(default, depth), ASSIGNED)
+        return found
+
+    def _assigned(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, held, typed = row
+        found = self.terms(held, depth)
+        declared = extended(self.terms(typed, depth), CALLED)
+        vague = not found or (declared and any(term.endswith((b"[]", b"@next", LIMIT)) for term in found))
+        return declared if vague else extended(found, ASSIGNED)
+
+    def _element(self, row: tuple[Any, ...], depth: int) -> Terms:
+        displays = self._displays(row[1], depth)
+        if displays is None:
+            return extended(self.terms(row[1], depth), b" @next")
+        values = [v for _, kind, _, values in displays if kind != b"dict" for v in values]
+        return extended(tuple(term for v in values for term in self.terms(v, depth)), ASSIGNED)
+
+    def _entered(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return extended(self.terms(row[1], depth), b" @enter")
+
+    def _raised(self, row: tuple[Any, ...], depth: int) -> Terms:
+        of: tuple[Any, ...] = self._w.values[row[1]]
+        classes = of[3] if of[0] == Form.ITEMS else (row[1],)
+        return extended(tuple(term for each in classes for term in self.terms(each, depth)), CALLED)
+
+    def _unpacked(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, number, path = row
+        if not path:
+            return self.terms(number, depth)
+        displays = self._displays(number, depth) or []
+        found: list[bytes] = []
+        for _, _, keys, values in displays:
+            is_cut = self._is_cut(values)
+            known = keys[:-1] if is_cut else keys
+            if path[0] == b"*" or None in known:
+                continue
+            step = int(path[0])
+            if is_cut and not 0 <= step < len(known):
+                found.append(LIMIT)
+                continue
+            at = step + len(known) if step < 0 else step
+            if 0 <= at < len(known) and values[at] != NOTHING:
+                inner = (Form.PART, values[at], path[1:])
+                found += self._unpacked(inner, depth)
+        return tuple(found)
+
+    def _overridden(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return (b"c:" + self._w.definitions[row[1]].key + b" ^",)
+
+    def _nothing(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return _NONE
+
+    def _limited(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return (LIMIT,)
+
+
+_MAKERS: Final[dict[int, Callable[[ValueTerms, tuple[Any, ...], int], Terms]]] = {
+    Form.NAME: ValueTerms._name,
+    Form.ATTRIBUTE: ValueTerms._attribute,
+    Form.CALL: ValueTerms._call,
+    Form.SUPER: ValueTerms._super,
+    Form.GETATTR: ValueTerms._getattr,
+    Form.CLASS_OF: ValueTerms._class_of,
+    Form.LITERAL: ValueTerms._literal,
+    Form.ITEMS: ValueTerms._literal,
+    Form.ITEM: ValueTerms._item,
+    Form.SUM: ValueTerms._sum,
+    Form.EITHER: ValueTerms._either,
+    Form.LAMBDA: ValueTerms._lambda,
+    Form.TYPE_NAME: ValueTerms._type_name,
+    Form.IMPORT: ValueTerms._import,
+    Form.DEFINITION: ValueTerms._definition,
+    Form.PARAMETER: ValueTerms._parameter,
+    Form.ASSIGNED: ValueTerms._assigned,
+    Form.ELEMENT: ValueTerms._element,
+    Form.ENTERED: ValueTerms._entered,
+    Form.RAISED: ValueTerms._raised,
+    Form.PART: ValueTerms._unpacked,
+    Form.DELETED: ValueTerms._nothing,
+    Form.UNKNOWN: ValueTerms._nothing,
+    Form.LIMIT: ValueTerms._limited,
+    Form.OVERRIDDEN: ValueTerms._overridden,
+}
+
+
+def extended(terms: Terms, step: bytes) -> Terms:
+    """Terms with one more step; one that is too long for it is a limit."""
+    return tuple(
+        term
+        if term == LIMIT or (step == ASSIGNED and term.endswith(step))
+        else term + step
+        if len(term) < _MAX_TERM
+        else LIMIT
+        for term in terms
+    )
+
+
+def _bounded(terms: Terms) -> Terms:
+    """Distinct alternatives: the first few of them, and a limit if there are more."""
+    if len(terms) < 2:
+        return terms
+    distinct = [term for term in dict.fromkeys(terms) if term != LIMIT]
+    if len(distinct) <= _MAX_ALTERNATIVES and LIMIT not in terms:
+        return tuple(distinct)
+    return (*distinct[:_MAX_ALTERNATIVES], LIMIT)
