@@ -447,7 +447,7 @@ CPG_NODES = Dataset(
     "cpg_nodes",
     "Nodes of the graph.",
     (
-        text("node_id", "deterministic id; see the ids section of the architecture", required=True),
+        text("node_id", 'deterministic id; see "Ids" in the schema reference', required=True),
         text("node_kind", "kind of the node", required=True),
         _OWNER,
         text("path", "path of the owner"),

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from codeanatomy.catalogue.ids import short_hash
+
 FileStatus = Literal["ok", "too_large", "unreadable"]
 SkipReason = Literal["ignored", "link", "special", "name_not_utf8", "virtual_environment", "unreadable"]
 
@@ -135,7 +137,7 @@ class Snapshot:
 def file_id(path: str, repo_id: str = "") -> str:
     """The id of a path in a repository."""
     name = f"{repo_id}\0{path}" if repo_id else path
-    return hashlib.sha256(name.encode()).hexdigest()[:24]
+    return short_hash(name.encode())
 
 
 def snapshot_id(files: Iterable[ScannedFile], repo_id: str = "") -> str:

@@ -30,6 +30,7 @@ from sqlglot.schema import MappingSchema
 from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
 from codeanatomy.catalogue.tables import INPUTS, STORED_TABLES, VIEWS
 from codeanatomy.rules.definition import Rule, RuleError
+from codeanatomy.rules.id_check import check_ids
 
 DIALECT = "spark"
 OWNER = "file_id"
@@ -81,7 +82,9 @@ def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
     """Compile `rules`; refused if they break a contract or read each other in a circle."""
     schema = MappingSchema(_schema((*INPUTS, *STORED_TABLES, *VIEWS)), dialect=DIALECT)
     compiled = tuple(_compile(rule, schema) for rule in rules)
-    dependencies(by_output(compiled))
+    outputs = by_output(compiled)
+    dependencies(outputs)
+    check_ids(outputs)
     return compiled
 
 
