@@ -57,7 +57,20 @@ class CompiledRule:
     references: tuple[TableReference, ...]
 
     def sql_over(self, views: Mapping[str, str]) -> str:
-        """The rule's SQL, reading each of its inputs from the view of that name."""
+        """The rule's SQL with every column of its output, reading each of its inputs from the view of that name.
+
+        Columns that the SQL does not give are constants of the contract or typed nulls.
+        """
+        constants = self.rule.constants()
+        columns = ", ".join(
+            f"`{column.name}`"
+            if column.name in self.columns
+            else f"CAST({_literal(constants.get(column.name))} AS {_sql_type(column.type)}) AS `{column.name}`"
+            for column in self.rule.output.columns
+        )
+        return f"SELECT {columns} FROM (\n{self._text_over(views)}\n) AS rule"  # noqa: S608 - ours, or checked
+
+    def _text_over(self, views: Mapping[str, str]) -> str:
         text = self.rule.sql
         for reference in sorted(self.references, key=lambda each: each.start, reverse=True):
             if reference.name not in self.inputs:  # a common table expression of the rule's own
@@ -213,6 +226,14 @@ def _sql_type(arrow: pa.DataType) -> str:
         pa.bool_(): "boolean",
     }
     return names[arrow]
+
+
+def _literal(value: str | float | None) -> str:
+    """A constant of a contract as SQL."""
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    return "NULL" if value is None else repr(value)
 
 
 def _hash(value: object) -> str:

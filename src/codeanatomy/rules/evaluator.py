@@ -7,7 +7,7 @@ because Spark's analysis of a statement costs more than its parsing by far.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -31,7 +31,7 @@ class RuleInputs:
 
     def evaluate(self, rules: Sequence[CompiledRule]) -> DataFrame:
         """The union of `rules`, which share one output, with every column of it."""
-        frame = self._spark.sql("\nUNION ALL\n".join(_statement(each, self._views) for each in rules))
+        frame = self._spark.sql("\nUNION ALL\n".join(each.sql_over(self._views) for each in rules))
         expected = {f.name: f.dataType for f in spark_schema(rules[0].rule.output)}
         for field in frame.schema:
             if expected[field.name] != field.dataType:
@@ -48,23 +48,3 @@ class RuleInputs:
         """Take back what was offered."""
         for view in self._views.values():
             self._spark.catalog.dropTempView(view)
-
-
-def _statement(compiled: CompiledRule, views: Mapping[str, str]) -> str:
-    """Every column of the output, in its order: the rule's own, the contract's constants, typed nulls."""
-    constants = compiled.rule.constants()
-    columns = [
-        f"`{field.name}`"
-        if field.name in compiled.columns
-        else f"CAST({_literal(constants.get(field.name))} AS {field.dataType.simpleString()}) AS `{field.name}`"
-        for field in spark_schema(compiled.rule.output)
-    ]
-    return f"SELECT {', '.join(columns)} FROM (\n{compiled.sql_over(views)}\n)"  # noqa: S608 - ours, or held against ours
-
-
-def _literal(value: str | float | None) -> str:
-    """A constant of a contract as SQL."""
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{escaped}'"
-    return "NULL" if value is None else repr(value)
