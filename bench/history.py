@@ -57,7 +57,7 @@ SCRATCH = CORPORA / "history"
 SAMPLE = ("flask", 4)
 COMMITS = 30
 
-_PRELOAD = ("codeanatomy.extract", "codeanatomy.store.parts")
+_PRELOAD = ("codeanatomy.extract", "codeanatomy.store.filewriter")
 _CHANGES = ("added", "modified", "deleted", "renamed")
 
 

@@ -28,9 +28,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
 import codeanatomy
+from codeanatomy.engine.directories import Scratch
 from codeanatomy.engine.java import JavaRuntime
 from codeanatomy.engine.memory import descendants
-from codeanatomy.engine.places import Scratch
 from codeanatomy.errors import MachineError
 
 SPARK_HOME = Path(pyspark.__file__).parent

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from codeanatomy.engine.archive import archive_options, archive_path, train_in_background
 from codeanatomy.engine.causes import cause_of, text_of
 from codeanatomy.engine.daemon import PRELOAD
+from codeanatomy.engine.directories import cache_directory, new_log, scratch_directory
 from codeanatomy.engine.java import require_java
 from codeanatomy.engine.jvm import (
     Launch,
@@ -36,7 +37,6 @@ from codeanatomy.engine.jvm import (
     start_jvm,
 )
 from codeanatomy.engine.memory import machine_memory_mb
-from codeanatomy.engine.places import cache_directory, new_log, scratch_directory
 from codeanatomy.engine.process import libraries_quiet, signals_unwind, signals_wait, sys_path_kept
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError, MachineError

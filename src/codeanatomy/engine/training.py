@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader knows
 
 from codeanatomy.engine.archive import archive_path, failure_mark, is_usable, publish_archive
+from codeanatomy.engine.directories import cache_directory, scratch_directory
 from codeanatomy.engine.frames import frame_of
 from codeanatomy.engine.java import require_java
-from codeanatomy.engine.places import cache_directory, scratch_directory
 from codeanatomy.engine.profiles import MEMORY_TIGHT
 from codeanatomy.engine.session import own_session
 from codeanatomy.engine.settings import EngineSettings

@@ -29,8 +29,8 @@ from codeanatomy.rules.compiler import CompiledRule, by_output, needed_rules
 from codeanatomy.rules.evaluator import RuleInputs
 from codeanatomy.store.datafiles import CollectedRows, collect_rows, digest_rows
 from codeanatomy.store.digests import NO_ROWS, SetDigest
-from codeanatomy.store.shared import keep, shared_rows
 from codeanatomy.store.tables import Replaced, TablePin, WrittenTable, read_table, replace_rows
+from codeanatomy.store.temporary import materialize, temporary_rows
 
 if TYPE_CHECKING:
     from codeanatomy.engine.rows import Rows
@@ -53,7 +53,7 @@ def compute_tables(
     rules = needed_rules(build.inputs.rules, documents=sources.documents is not None)
     conf = {} if sources.workers else job_conf(len(sources.files()))
     with (
-        shared_rows(build.state),
+        temporary_rows(build.state),
         tuned(build.spark, conf),
         RuleInputs(build.spark) as inputs,
         RuleInputs(build.spark) as of_all,
@@ -163,7 +163,7 @@ class _Computation:
         """Rows that many rules read, computed once."""
         build = self.sources.build
         if self.sources.workers:
-            return keep(self._whole(table), table.name, build.state, by=SHARED_VIEWS[table])
+            return materialize(self._whole(table), table.name, build.state, by=SHARED_VIEWS[table])
         return small_frame(build.spark, self._whole(table).coalesce(1).toArrow(), table.name, build.state)
 
 

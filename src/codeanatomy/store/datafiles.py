@@ -25,9 +25,9 @@ from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.store.checksums import seal
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_from, digest_sums, digests_by, hash_columns, total
 from codeanatomy.store.faults import boundary
+from codeanatomy.store.filewriter import FileWriter, MakeRows
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_column, layout_of
 from codeanatomy.store.location import StateLocation, literal_paths
-from codeanatomy.store.parts import Make, PartWriter
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class WorkerRows:
     """Rows without an owner that Python workers make from the batches of `source`, and write where they make them."""
 
     source: DataFrame
-    make: Make = iter
+    make: MakeRows = iter
 
 
 def write_by_spark(frame: DataFrame, dataset: Dataset, state: State) -> list[DataFile]:
@@ -103,7 +103,7 @@ def write_by_spark(frame: DataFrame, dataset: Dataset, state: State) -> list[Dat
 
 def write_by_workers(rows: WorkerRows, dataset: Dataset, state: State) -> list[DataFile]:
     """Have rows without an owner made and written by Spark's Python workers."""
-    writer = _part_writer(dataset, state, dataset.name, rows.make)
+    writer = _file_writer(dataset, state, dataset.name, rows.make)
     written = rows.source.mapInArrow(writer, "file string, size bigint, rows bigint, digest string").collect()
     boundary("table.files_written", dataset.name)
     return [_part(row["file"], row["size"], row["rows"], row["digest"]) for row in written]
@@ -111,7 +111,7 @@ def write_by_workers(rows: WorkerRows, dataset: Dataset, state: State) -> list[D
 
 def write_here(rows: pa.Table, dataset: Dataset, state: State) -> list[DataFile]:
     """Write rows without an owner from this process."""
-    writer = _part_writer(dataset, state, dataset.name)
+    writer = _file_writer(dataset, state, dataset.name)
     files = [_part(**row) for written in writer(rows.to_batches()) for row in written.to_pylist()]
     boundary("table.files_written", dataset.name)
     return files
@@ -124,7 +124,7 @@ def write_buckets_here(
 
     def write(bucket: int) -> list[DataFile]:
         folder = f"{BUCKET}={bucket}"
-        writer = _part_writer(dataset, state, f"{dataset.name}/{folder}")
+        writer = _file_writer(dataset, state, f"{dataset.name}/{folder}")
         parts = (_part(**row) for written in writer(rows_of(bucket).to_batches()) for row in written.to_pylist())
         return [replace(part, path=f"{folder}/{part.path}", bucket=bucket) for part in parts]
 
@@ -241,11 +241,11 @@ def _digested(dataset: Dataset) -> Dataset:
     return replace(dataset, columns=tuple(dataset.column(name) for name in dataset.identity or dataset.names()))
 
 
-def _part_writer(dataset: Dataset, state: State, folder: str, make: Make = iter) -> PartWriter:
+def _file_writer(dataset: Dataset, state: State, folder: str, make: MakeRows = iter) -> FileWriter:
     """Writes files of one table; owned rows are digested elsewhere."""
     location = state.location
     identity = () if layout_of(dataset) else dataset.identity
-    return PartWriter(make, location.tables_uri, folder, location.options(), dataset.schema(), identity)
+    return FileWriter(make, location.tables_uri, folder, location.options(), dataset.schema(), identity)
 
 
 def _part(file: str, size: int, rows: int, digest: str) -> DataFile:

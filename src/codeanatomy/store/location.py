@@ -21,8 +21,8 @@ class StateLocation:
 
     uri: str
     storage_options: Mapping[str, str] = field(hash=False, repr=False)
-    lent: Mapping[str, StateLocation] = field(default_factory=dict, hash=False, repr=False)
-    """Other states, by the names of the tables that are read there instead."""
+    linked: Mapping[str, StateLocation] = field(default_factory=dict, hash=False, repr=False)
+    """Tables that are read from another state, by name."""
 
     @classmethod
     def at(cls, place: str | Path, storage_options: Mapping[str, str] | None = None) -> StateLocation:
@@ -55,8 +55,8 @@ class StateLocation:
         return f"{self.home_of(name).tables_uri}/{name}"
 
     def home_of(self, name: str) -> StateLocation:
-        """The state that has the table called `name`: this one, unless another lends it."""
-        return self.lent.get(name, self)
+        """The state that has the table called `name`: this one, unless the table is linked."""
+        return self.linked.get(name, self)
 
     def options(self) -> dict[str, str]:
         """The storage options in the form `deltalake` takes them."""

@@ -1,8 +1,8 @@
 """Tables: Spark writes and reads the data files, the Delta log says which of them make up a version.
 
 Rows that have an owner are laid out in hash buckets of it, written by Spark and replaced whole. A table whose rows have
-none (`facts`) only grows; its rows are nested and written where they are made (`parts`). There are two verbs:
-`replace_rows` and `append_rows`.
+none (`facts`) only grows; its rows are nested and written by the process that makes them (`filewriter`). There are two
+verbs: `replace_rows` and `append_rows`.
 
 A write puts new files beside the old ones (`datafiles`) and makes them visible by one commit. What dies in between
 leaves files that no version names. Readers always name a version; only an append looks at the latest one.
@@ -55,9 +55,9 @@ from codeanatomy.store.delta import (
 from codeanatomy.store.digests import NO_ROWS, SetDigest, total
 from codeanatomy.store.failures import damaged, reading, writing
 from codeanatomy.store.faults import boundary
+from codeanatomy.store.filewriter import identity_digest
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_of, layout_of
 from codeanatomy.store.location import StateLocation, literal_paths
-from codeanatomy.store.parts import identity_digest
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
