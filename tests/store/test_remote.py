@@ -50,7 +50,7 @@ def test_build_and_read(spark: SparkSession, state: State) -> None:
     assert build is not None
     assert rows_of(read_table(spark, state, THINGS, build.tables["things"].version)) == sorted(things(), key=repr)
     assert pin_latest(state, CONTENTS, None) == build.tables["contents"]
-    assert open_arrow(state, THINGS, build.tables["things"].version, keys=["file3"]).count_rows() >= 4
+    assert open_arrow(state, THINGS, build.tables["things"].version, owners=["file3"]).count_rows() >= 4
 
 
 def test_a_local_state_reads_a_linked_table(spark: SparkSession, state: State, tmp_path: Path) -> None:

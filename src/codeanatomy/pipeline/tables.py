@@ -126,7 +126,7 @@ class _Computation:
             if self.sources.workers:
                 written = replace_rows(self._whole(table), table, build.state, base, replaced)
                 owners = None if replaced is None else replaced.owners
-                frame = read_table(build.spark, build.state, table, written.pin.version, keys=owners)
+                frame = read_table(build.spark, build.state, table, written.pin.version, owners=owners)
                 stage.rows = written.pin.rows if replaced is None else None
             else:
                 rows = _collected(self._parts(table), table, None if replaced is None else replaced.owners)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs as pafs
 
-from codeanatomy.store.checksums import seal
+from codeanatomy.store.checksums import add_checksum
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_of_names
 
 MakeRows = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
@@ -56,7 +56,7 @@ class FileWriter:
             writer.close()
             size = sink.tell()
         if "://" not in self.uri:
-            name = seal(Path(self.uri, self.folder, name)).name
+            name = add_checksum(Path(self.uri, self.folder, name)).name
         yield pa.record_batch({"file": [name], "size": [size], "rows": [digest.rows], "digest": [digest.hash]})
 
 
