@@ -1,6 +1,6 @@
-"""Makes the class-data archive: runs the kinds of query a build consists of, then lets the JVM write down its classes.
+"""Create the class-data archive: run queries like those of a build, then let the JVM dump the classes it has loaded.
 
-Run as a program. Must stay generic: what matters is which classes of Spark get loaded, not what is computed.
+Run as a program. The result of the queries does not matter, only which classes of Spark they load.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SECONDS_TO_WRITE = 600
 
 
 def make_archive() -> Path:
-    """Make the archive for this machine if it is not there; safe to run at the same time as others."""
+    """Create the archive for this machine unless it exists; safe to run concurrently."""
     cache = cache_directory()
     archive = archive_path(require_java(), cache)
     archive.parent.mkdir(exist_ok=True)
@@ -35,24 +35,24 @@ def make_archive() -> Path:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise MachineError("another process is making the class-data archive") from None
+            raise MachineError("another process is creating the class-data archive") from None
         if not is_usable(archive):
-            made = archive.with_suffix(".new")
-            made.unlink(missing_ok=True)
+            new = archive.with_suffix(".new")
+            new.unlink(missing_ok=True)
             try:
-                _train(made)
-                publish_archive(made, archive)
+                _train(new)
+                publish_archive(new, archive)
             except Exception:
                 failure_mark(archive).touch()
                 raise
     return archive
 
 
-def _train(made: Path) -> None:
+def _train(archive: Path) -> None:
     settings = EngineSettings(
         profile=MEMORY_TIGHT,
         archive=False,
-        conf={"spark.driver.extraJavaOptions": f'"-XX:ArchiveClassesAtExit={made}"'},
+        conf={"spark.driver.extraJavaOptions": f'"-XX:ArchiveClassesAtExit={archive}"'},
     )
     with own_session(settings, SECONDS_TO_WRITE) as spark, scratch_directory() as scratch:
         for adaptive in ("true", "false"):

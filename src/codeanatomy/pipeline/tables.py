@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, SHARED_VIEWS, STORED_TABLES
 from codeanatomy.engine.rows import as_frame
-from codeanatomy.engine.session import tuned
+from codeanatomy.engine.session import session_options
 from codeanatomy.engine.settings import job_conf
 from codeanatomy.pipeline.answering import Knowledge, answer
 from codeanatomy.pipeline.context import Build
@@ -54,7 +54,7 @@ def compute_tables(
     conf = {} if sources.workers else job_conf(len(sources.files()))
     with (
         temporary_rows(build.state),
-        tuned(build.spark, conf),
+        session_options(build.spark, conf),
         RuleInputs(build.spark) as inputs,
         RuleInputs(build.spark) as of_all,
     ):

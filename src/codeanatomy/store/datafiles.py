@@ -22,10 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.engine.rows import BatchFunction
 from codeanatomy.store.checksums import add_checksum
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_from, digest_sums, digests_by, hash_columns, total
 from codeanatomy.store.faults import boundary
-from codeanatomy.store.filewriter import FileWriter, MakeRows
+from codeanatomy.store.filewriter import FileWriter
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_column, layout_of
 from codeanatomy.store.location import StateLocation, literal_paths
 from codeanatomy.store.state import State
@@ -76,7 +77,7 @@ class WorkerRows:
     """Rows without an owner that Python workers make from the batches of `source`, and write."""
 
     source: DataFrame
-    make: MakeRows = iter
+    make: BatchFunction = iter
 
 
 def write_by_spark(frame: DataFrame, dataset: Dataset, state: State) -> list[DataFile]:
@@ -241,7 +242,7 @@ def _digested_columns(dataset: Dataset) -> Dataset:
     return replace(dataset, columns=tuple(dataset.column(name) for name in dataset.identity or dataset.names()))
 
 
-def _file_writer(dataset: Dataset, state: State, folder: str, make: MakeRows = iter) -> FileWriter:
+def _file_writer(dataset: Dataset, state: State, folder: str, make: BatchFunction = iter) -> FileWriter:
     """A writer of files of one table; rows with an owner are digested elsewhere."""
     location = state.location
     identity = () if layout_of(dataset) else dataset.identity

@@ -7,7 +7,7 @@ tasks are never taken for data.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +16,9 @@ import pyarrow.parquet as pq
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs as pafs
 
+from codeanatomy.engine.rows import BatchFunction
 from codeanatomy.store.checksums import add_checksum
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_of_names
-
-MakeRows = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
-"""Makes rows of a table from the input batches of a task."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class FileWriter:
     Yields the name, size and row count of the file, and the digest of the columns `identity`, which determine a row.
     """
 
-    make: MakeRows
+    make: BatchFunction
     uri: str
     folder: str
     options: Mapping[str, str]
