@@ -497,7 +497,7 @@ FACT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.co
 """Fact datasets as rules and people see them: one row per file and fact."""
 
 DOCUMENT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.columns) for d in DOCUMENT_DATASETS)
-"""Document datasets as rules and people see them: one row per file and thing said."""
+"""Document datasets as rules and people see them: one row per file and element."""
 
 INPUTS: tuple[Dataset, ...] = (SCAN_REPO, SCAN_FILES, CONTENTS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS)
 """What rules start from."""

@@ -352,7 +352,7 @@ class _Reader:
         return self._sites.offset(int(line), int(column))
 
     def _interface(self, body: Mapping[str, Any]) -> list[str]:
-        """What other files can see: each name of the module with a hash of its definition and the names mentioned in it."""
+        """What other files can see: each name of the module, a hash of its definition, and the names it mentions."""
         by_name: dict[str, dict[str, Any]] = {}
         for number, each in body["function_definitions"].items():
             symbol = self._own.functions[number]

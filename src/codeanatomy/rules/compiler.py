@@ -1,10 +1,10 @@
-"""From rules to compiled rules: inputs, column lineage, plan identity and order, all read off the SQL itself.
+"""Compile rules: their inputs, column lineage, plan identity and order are read from the SQL.
 
 Glossary
-    inputs         datasets the SQL names; never a hand-kept list.
+    inputs         datasets that the SQL names.
     lineage        for each output column, the input columns its value comes from.
-    plan identity  hash of the qualified, normalised syntax tree and the contract: formatting, comments and the
-                   case of keywords change nothing; whatever can alter a row does.
+    plan identity  hash of the qualified, normalised syntax tree and the contract. Formatting, comments and the case
+                   of keywords do not change it; everything that can change a row does.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TableReference(NamedTuple):
 
 @dataclass(frozen=True)
 class CompiledRule:
-    """A rule, and what its syntax tree says of it."""
+    """A rule, and what was read from its syntax tree."""
 
     rule: Rule
     inputs: tuple[str, ...]
@@ -81,7 +81,7 @@ class CompiledRule:
 
     @property
     def is_global(self) -> bool:
-        """Whether its rows belong to no file: they are made from what all files say."""
+        """Whether its rows belong to no file."""
         owner = next(select for select in self.tree.selects if select.alias_or_name == OWNER).unalias()
         return isinstance(owner, exp.Literal)
 
@@ -92,7 +92,7 @@ class CompiledRule:
 
 
 def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
-    """Compile `rules`; refused if they break a contract or read each other in a circle."""
+    """Compile `rules`; an error if one breaks its contract or if they depend on each other in a cycle."""
     schema = MappingSchema(_schema((*INPUTS, *STORED_TABLES, *VIEWS)), dialect=DIALECT)
     compiled = tuple(_compile(rule, schema) for rule in rules)
     outputs = by_output(compiled)
@@ -110,19 +110,19 @@ def by_output(compiled: Iterable[CompiledRule]) -> dict[str, tuple[CompiledRule,
 
 
 def dependencies(groups: Mapping[str, Sequence[CompiledRule]]) -> dict[str, set[str]]:
-    """For each dataset that rules make, the datasets it is made from; refused if that is a circle."""
+    """For each dataset that rules make, the datasets it is made from; an error if there is a cycle."""
     needs = {name: {needed for rule in rules for needed in rule.inputs} for name, rules in groups.items()}
     try:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
-        raise RuleError(f"rules read each other in a circle: {' → '.join(error.args[1])}") from error
+        raise RuleError(f"rules depend on each other in a circle: {' → '.join(error.args[1])}") from error
     return needs
 
 
 def needed_rules(compiled: Sequence[CompiledRule], *, documents: bool) -> tuple[CompiledRule, ...]:
-    """The rules a build evaluates: those of stored tables, and of what these read; other views wait for a reader.
+    """The rules a build evaluates: those of stored tables and of the views that these read.
 
-    Without semantic documents, rules that need them are left out; `unmade` names the datasets that are then empty.
+    Without semantic documents, rules that need them are left out; `unmade` has the views that are then empty.
     """
     usable = [c for c in compiled if documents or not c.rule.needs_documents]
     needed = {table.name for table in STORED_TABLES}
@@ -193,7 +193,7 @@ def _check_types(rule: Rule, tree: exp.Select) -> None:
 
 
 def _check_owner(compiled: CompiledRule) -> None:
-    """A row's owner is an owner of its input, unchanged, or no file at all."""
+    """The owner of a row must be the owner of an input row, unchanged, or no file."""
     expression = next(select for select in compiled.tree.selects if select.alias_or_name == OWNER).unalias()
     if compiled.is_global and expression.this == GLOBAL_OWNER:
         return

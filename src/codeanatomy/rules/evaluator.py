@@ -1,7 +1,7 @@
-"""Evaluate compiled rules on Spark: each output as a frame, its schema as Spark analyses it held against the contract.
+"""Evaluate compiled rules on Spark: each output as a frame whose schema is checked against the contract.
 
 Nothing is computed here: frames are plans until the store writes them. The rules of one output become one statement,
-because Spark's analysis of a statement costs more than its parsing by far.
+because analysing a statement takes Spark far longer than parsing it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codeanatomy.rules.definition import RuleError
 
 
 class RuleInputs:
-    """The frames that rules read, by dataset name. They belong to one evaluation: no other on the session sees them."""
+    """The frames that rules read, by dataset name. Other evaluations on the same session do not see them."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -25,7 +25,7 @@ class RuleInputs:
         self._views: dict[str, str] = {}
 
     def offer(self, name: str, frame: DataFrame) -> None:
-        """Let rules read `frame` under this dataset name."""
+        """Let rules read `frame` as this dataset."""
         frame.createOrReplaceTempView(f"{self._prefix}{name}")
         self._views[name] = f"{self._prefix}{name}"
 
@@ -41,10 +41,10 @@ class RuleInputs:
         return frame
 
     def __enter__(self) -> RuleInputs:
-        """Nothing is offered yet."""
+        """Enter; no input is registered yet."""
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Take back what was offered."""
+        """Drop the views of the inputs."""
         for view in self._views.values():
             self._spark.catalog.dropTempView(view)

@@ -65,7 +65,7 @@ def _check(reader: IdForms, rule: CompiledRule, column: str, accepted: Collectio
     """The forms of an output column, all of which must be `accepted`; none if the rule reads one that is not there."""
     try:
         found = reader.of(rule, column)
-    except KeyError:  # a few rules compiled on their own
+    except KeyError:  # rules were compiled without those that they read
         return set()
     except ValueError as error:
         raise RuleError(f"rule {rule.rule.name}: {column}: {error}") from error
