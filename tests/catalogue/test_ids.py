@@ -98,5 +98,4 @@ def test_ids_are_made_as_they_are_parsed(made, kind, parts):
     "text", ["", "d", "d:short:key", f"d:{FILE}", f"d:{FILE}:{KEY}:", f"n:{FILE}:x", f"z:{FILE}", "q:"]
 )
 def test_other_texts_are_no_ids(text):
-    with pytest.raises(ValueError, match="not the id of a node"):
-        parse_node_id(text)
+    assert parse_node_id(text) is None

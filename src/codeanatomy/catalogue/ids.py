@@ -230,12 +230,12 @@ class ParsedId:
         return self.parts.get("file_id")
 
 
-def parse_node_id(text: str) -> ParsedId:
-    """Take the id of a node apart; ValueError if it is none."""
+def parse_node_id(text: str) -> ParsedId | None:
+    """Take the id of a node apart; None if `text` is not one, as in a state that others wrote."""
     for kind, pattern in _NODE_PATTERNS:
         if match := pattern.fullmatch(text):
             return ParsedId(kind, match.groupdict())
-    raise ValueError(f"not the id of a node: {text!r}")
+    return None
 
 
 def parts_of(form: str) -> tuple[str, ...]:
