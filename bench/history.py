@@ -57,7 +57,7 @@ SCRATCH = CORPORA / "history"
 SAMPLE = ("flask", 4)
 COMMITS = 30
 
-_PRELOAD = ("codeanatomy.extract", "codeanatomy.store.parts")
+_PRELOAD = ("codeanatomy.extract", "codeanatomy.store.filewriter")
 _CHANGES = ("added", "modified", "deleted", "renamed")
 
 
@@ -171,7 +171,7 @@ def main() -> int:
                 _say(f"{history.name}: replayed before")
                 replays.append(finished[history.name])
                 continue
-            replays.append(replay(history, SCRATCH / history.name, request, spark, tuned=True))
+            replays.append(replay(history, SCRATCH / history.name, request, spark, session_options=True))
             _remember(replays[-1], key)
     report = _report(replays, missing)
     out = options.out or (RESULTS if _is_whole(options) else None)
@@ -236,11 +236,11 @@ def _of_git(repository: Path, count: int) -> History:
 
 
 def replay(
-    history: History, home: Path, request: Mapping[str, Any], spark: SparkSession, *, tuned: bool = False
+    history: History, home: Path, request: Mapping[str, Any], spark: SparkSession, *, session_options: bool = False
 ) -> Replay:
     """Build every version in `home` on top of the last and compare; `home` is kept only if something differs.
 
-    `tuned`: have the session run as one that was opened for a tree of this size.
+    `session_options`: have the session run as one that was opened for a tree of this size.
     """
     shutil.rmtree(home, ignore_errors=True)
     tree = home / "tree"
@@ -251,7 +251,7 @@ def replay(
     for version in history.versions():
         put(tree, before, version)
         if before is None:
-            if tuned:
+            if session_options:
                 _tune(spark, asked)
             result = ca.build(asked, spark=spark)
             first = version.name

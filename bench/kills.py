@@ -56,7 +56,7 @@ PATIENCE = 20.0
 """Seconds that other processes of a command have to end after it was killed."""
 
 _MARK = "CODEANATOMY_KILLS"
-_PRELOAD = ("codeanatomy.extract", "codeanatomy.store.parts")
+_PRELOAD = ("codeanatomy.extract", "codeanatomy.store.filewriter")
 _LOG_FILES = re.compile(r"\d{20}(\.checkpoint[\w.]*\.parquet|\.json)|_last_checkpoint")
 
 VERSIONS: tuple[Mapping[str, str], ...] = (

@@ -50,7 +50,7 @@ SHRUNK = 3
 
 STRATEGIES = (*[Strategy.HYBRID] * 4, Strategy.SYMBOL_CLOSURE, Strategy.IMPORT_CLOSURE)
 
-_PRELOAD = ("codeanatomy.extract", "codeanatomy.store.parts")
+_PRELOAD = ("codeanatomy.extract", "codeanatomy.store.filewriter")
 
 
 @dataclass(frozen=True)

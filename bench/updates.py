@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("--only-sizes", action="store_true")
     parser.add_argument("--only-edits", action="store_true")
     options = parser.parse_args()
-    settings = EngineSettings(shuffle_partitions=14, preload=("codeanatomy.extract", "codeanatomy.store.parts"))
+    settings = EngineSettings(shuffle_partitions=14, preload=("codeanatomy.extract", "codeanatomy.store.filewriter"))
     only = " --only-sizes" if options.only_sizes else " --only-edits" if options.only_edits else ""
     parts = [
         f"# Updates of Django {DJANGO}\n",

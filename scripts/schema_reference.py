@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.catalogue.ids import AMBIGUITY_GROUP_FORMS, EDGE_IDS, NODE_IDS, PARTS, edge_forms, example_of
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENT_VIEWS, FACT_VIEWS, SCIP_DOCUMENTS, STORED_TABLES, VIEWS
@@ -22,6 +23,13 @@ INTRODUCTION = """# Schema reference
 
 Made from the catalogue by `make docs`; do not edit. Every dataset below can be named in `codeanatomy sql`.
 Spans are UTF-8 byte offsets, end-exclusive; lines count from 1.
+"""
+
+IDS = """
+## Ids
+
+An id is a form filled with parts, deterministic and without byte offsets. Other files point only to nodes whose id has
+no number that counts things in source order, so that an edit does not break edges of unchanged files.
 """
 
 
@@ -46,6 +54,13 @@ def reference() -> str:
         *_kinds(NodeKind, rules),
         "\n## Edges\n",
         *_kinds(EdgeKind, rules),
+        IDS,
+        *_node_ids(),
+        "",
+        *_edge_ids(),
+        "",
+        *_parts(),
+        f"\nThe candidates of one site share an `ambiguity_group_id`: {_codes(AMBIGUITY_GROUP_FORMS)}.",
         "\n## Tables of the graph\n",
         *(_dataset(d) for d in (*STORED_TABLES, CPG_PROPS)),
         "## Relations\n",
@@ -66,6 +81,25 @@ def _kinds(kinds: type[NodeKind] | type[EdgeKind], rules: Iterable[CompiledRule]
         makers = [rule for rule in rules if rule.rule.kind == kind]
         inputs = sorted({name for rule in makers for name in rule.inputs})
         yield f"| `{kind}` | {kind.doc} | {_codes(r.rule.name for r in makers)} | {_codes(inputs)} |"
+
+
+def _node_ids() -> Iterable[str]:
+    yield "| node | id | example | `parent_id` | other files may point to it |\n|---|---|---|---|---|"
+    for kind, (forms, parents, shared) in NODE_IDS.items():
+        examples = _codes(example_of(form) for form in forms)
+        yield f"| `{kind}` | {_codes(forms)} | {examples} | {_codes(parents)} | {'yes' if shared else 'no'} |"
+
+
+def _edge_ids() -> Iterable[str]:
+    yield "| edge | id | from | to |\n|---|---|---|---|"
+    for kind, (_, src, dst) in EDGE_IDS.items():
+        yield f"| `{kind}` | {_codes(edge_forms(kind))} | {_codes(src)} | {_codes(dst)} |"
+
+
+def _parts() -> Iterable[str]:
+    yield "| part | meaning | counts things in source order |\n|---|---|---|"
+    for name, part in PARTS.items():
+        yield f"| `{{{name}}}` | {part.doc} | {'yes' if part.counts_source_order else 'no'} |"
 
 
 def _dataset(dataset: Dataset) -> str:

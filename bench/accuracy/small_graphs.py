@@ -114,7 +114,7 @@ def _apply_rules(connection: duckdb.DuckDBPyConnection) -> None:
     rules = by_output(compile_rules(load_rules()))
 
     def make(name: str) -> None:
-        queries = (rule_query(each.rule).sql(dialect="duckdb", comments=False) for each in rules[name])
+        queries = (rule_query(each).sql(dialect="duckdb", comments=False) for each in rules[name])
         connection.execute(f'CREATE TABLE "{name}" AS {" UNION ALL ".join(queries)}')
 
     make(REPO_FILES.name)

@@ -321,7 +321,7 @@ def test_without_java_the_program_ends_with_one_line(room: Room) -> None:
     body = """
         import codeanatomy.engine.session as session
         from codeanatomy.engine.java import require_java
-        session.require_java = lambda: require_java(places=())
+        session.require_java = lambda: require_java(directories=())
         try:
             with open_engine(SETTINGS):
                 pass

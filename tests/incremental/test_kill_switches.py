@@ -274,13 +274,13 @@ def replaced_by_rows(patch):
 
 def merged_by_rows(patch):
     """The same, but digests are told as if it had been by the list."""
-    real = tables._BucketsHere._merged
+    real = tables._BucketsFromDriver._merged
 
     def merged(self, *more):
         present = set(self.rows.table["file_id"].to_pylist())
         return real(replace(self, owners=[owner for owner in self.owners if owner in present]), *more)
 
-    patch.setattr(tables._BucketsHere, "_merged", merged)
+    patch.setattr(tables._BucketsFromDriver, "_merged", merged)
 
 
 def nothing_compared(patch):

@@ -14,7 +14,7 @@ import pytest
 
 from codeanatomy.index import scip_format as scip
 from codeanatomy.index.documents import sites_in
-from codeanatomy.index.report import Report, _portable, _SpokenOf
+from codeanatomy.index.report import Report, _Mentioned, _portable
 from tests.index.indexing import (
     TRICKY,
     TRICKY_SCIP,
@@ -328,5 +328,5 @@ def test_the_order_of_an_index_is_not_told(tmp_path, scip_tricky):
 def test_decorators_are_told_by_place_in_whatever_order_they_come():
     places = {"9:2-9:5": ["first"], "10:2-10:5": ["second"], "11:6-11:9": ["third"]}
     for order in permutations(places):
-        said = _portable({"decorator_callees": {place: places[place] for place in order}}, _SpokenOf())
+        said = _portable({"decorator_callees": {place: places[place] for place in order}}, _Mentioned())
         assert said == {"decorator_callees": [["first"], ["second"], ["third"]]}

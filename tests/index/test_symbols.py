@@ -62,8 +62,3 @@ def test_local_symbols_of_two_files_differ():
     assert symbols.local("1", "a.py") != symbols.local("1", "b.py")
     assert symbols.is_local(symbols.local("1", "a.py"))
     assert symbols.module_of(symbols.local("1", "a.py")) is None
-
-
-def test_node_ids_tell_symbols_apart():
-    assert symbols.node_id("a") != symbols.node_id("b")
-    assert symbols.node_id("a") == symbols.node_id("a")

@@ -139,7 +139,7 @@ def test_a_full_disk_is_told_as_such_and_the_last_build_survives(built, spark, m
     def no_space(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("codeanatomy.store.tables.write_buckets_here", no_space)
+    monkeypatch.setattr("codeanatomy.store.tables.write_buckets_from_driver", no_space)
     with pytest.raises(ca.MachineError, match="no space left"):
         build(repo, spark)
     monkeypatch.undo()

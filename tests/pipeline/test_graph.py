@@ -1,10 +1,13 @@
 """The graph of a small repository: every kind is there, everything hangs together, ids survive edits."""
 
+import re
+
 import polars
 import pytest
 from deltalake import DeltaTable
 
 import codeanatomy as ca
+from codeanatomy.catalogue.ids import EDGE_IDS, NODE_IDS, PARTS, edge_forms, parse_node_id
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
 from tests.repositories import SHOP, write_repository
 
@@ -26,6 +29,27 @@ def test_every_declared_kind_is_produced(shop):
 def test_ids_are_unique(shop):
     assert rows(shop, "SELECT node_id FROM cpg_nodes GROUP BY 1 HAVING count(*) > 1") == []
     assert rows(shop, "SELECT edge_id FROM cpg_edges GROUP BY 1 HAVING count(*) > 1") == []
+
+
+def test_every_id_is_spelled_as_the_grammar_says(shop):
+    for node_id, kind, parent_id in rows(shop, "SELECT node_id, node_kind, parent_id FROM cpg_nodes"):
+        assert parse_node_id(node_id).kind == kind
+        if parent_id is not None:
+            assert parse_node_id(parent_id).kind in NODE_IDS[NodeKind(kind)].parents
+    patterns = {name: part.pattern for name, part in PARTS.items()}
+    for edge_id, kind, src_id, dst_id in rows(shop, "SELECT edge_id, edge_kind, src_id, dst_id FROM cpg_edges"):
+        spelled = EDGE_IDS[EdgeKind(kind)]
+        assert parse_node_id(src_id).kind in spelled.src
+        assert parse_node_id(dst_id).kind in spelled.dst
+        known = patterns | {"src_id": re.escape(src_id), "dst_id": re.escape(dst_id)}
+        assert any(re.fullmatch(form.format_map(known), edge_id) for form in edge_forms(EdgeKind(kind))), edge_id
+
+
+def test_edges_between_files_end_at_what_other_files_may_point_to(shop):
+    query = "SELECT DISTINCT n.node_kind FROM cpg_edges AS e JOIN cpg_nodes AS n ON n.node_id = e.dst_id"
+    found = {kind for (kind,) in rows(shop, f"{query} WHERE n.file_id <> e.file_id")}
+    assert found >= {"DEF", "MODULE", "SYMBOL", "QNAME"}
+    assert all(NODE_IDS[NodeKind(kind)].other_files_point_to_it for kind in found)
 
 
 @pytest.mark.parametrize("end", ["src_id", "dst_id"])

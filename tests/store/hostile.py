@@ -32,8 +32,8 @@ from codeanatomy.store.bundles import read_bundle_rows, read_bundle_text, write_
 from codeanatomy.store.cursors import list_cursors, move_cursor, read_cursor
 from codeanatomy.store.datafiles import CollectedRows
 from codeanatomy.store.digests import digest_of_names
-from codeanatomy.store.shared import shared_rows
 from codeanatomy.store.tables import Replaced, TablePin, replace_rows, verified_files
+from codeanatomy.store.temporary import temporary_rows
 
 from .samples import CONTENTS, OWNED, build_of, contents, owned, state_at
 
@@ -94,7 +94,7 @@ def uses(location: StateLocation) -> Mapping[str, Callable[[], object]]:
         return read_bundle_text(state, build.build_id, "manifest.json"), read_bundle_rows(state, build.build_id, OWNED)
 
     def update() -> None:
-        with hold_lease(location), shared_rows(opened()):
+        with hold_lease(location), temporary_rows(opened()):
             state, build = latest()
             pins = dict(build.tables)
             rows = pa.Table.from_pylist(owned("owner0", "new"), schema=OWNED.schema())

@@ -115,7 +115,7 @@ def test_two_processes_that_publish_at_once(state: State) -> None:
         "from codeanatomy.store import *",
         "from codeanatomy.store import builds",
         f"state = open_state(StateLocation.at({state.location.uri!r}))",
-        "build = Build(sys.argv[1], None, datetime.now(UTC), 'full', 's', {})",
+        "build = BuildRecord(sys.argv[1], None, datetime.now(UTC), 'full', 's', {})",
         "builds.boundary = lambda name, _: name == 'build.before_publish' and (print('ready', flush=True), input())",
         "try: publish(state, build)",
         "except StateError as error: sys.exit(f'{error.exit_code} {error}')",

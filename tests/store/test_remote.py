@@ -29,7 +29,7 @@ from codeanatomy.store import (
     state_exists,
 )
 from codeanatomy.store.bundles import read_bundle_text, write_bundle
-from codeanatomy.store.loans import lend_table
+from codeanatomy.store.linked import link_table
 
 from .samples import CONTENTS, THINGS, build_of, contents, frame_of, rows_of, things
 
@@ -53,15 +53,15 @@ def test_build_and_read(spark: SparkSession, state: State) -> None:
     assert build is not None
     assert rows_of(read_table(spark, state, THINGS, build.tables["things"].version)) == sorted(things(), key=repr)
     assert pin_latest(state, CONTENTS, None) == build.tables["contents"]
-    assert open_arrow(state, THINGS, build.tables["things"].version, keys=["file3"]).count_rows() >= 4
+    assert open_arrow(state, THINGS, build.tables["things"].version, owners=["file3"]).count_rows() >= 4
 
 
-def test_a_table_is_lent_to_a_local_state(spark: SparkSession, state: State, tmp_path: Path) -> None:
+def test_a_local_state_reads_a_linked_table(spark: SparkSession, state: State, tmp_path: Path) -> None:
     first = replace_rows(frame_of(spark, THINGS, things(range(5))), THINGS, state).pin
     replace_rows(frame_of(spark, THINGS, things()), THINGS, state)
-    borrower = create_state(StateLocation.at(tmp_path / "beside"), 4)
-    lend_table(state, "things", first.version, borrower)
-    assert rows_of(read_table(spark, borrower, THINGS, first.version)) == sorted(things(range(5)), key=repr)
+    beside = create_state(StateLocation.at(tmp_path / "beside"), 4)
+    link_table(state, "things", first.version, beside)
+    assert rows_of(read_table(spark, beside, THINGS, first.version)) == sorted(things(range(5)), key=repr)
 
 
 def test_bundles_of_builds_under_way_are_not_garbage(state: State, tmp_path: Path) -> None:

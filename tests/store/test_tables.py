@@ -120,13 +120,13 @@ def test_rows_can_all_go(spark: SparkSession, state: State) -> None:
 def test_reading_by_key_gives_those_rows_from_their_buckets_only(spark: SparkSession, state: State) -> None:
     pin = replace_rows(frame_of(spark, THINGS, things()), THINGS, state).pin
 
-    found = read_table(spark, state, THINGS, pin.version, keys=["file3", "absent"])
+    found = read_table(spark, state, THINGS, pin.version, owners=["file3", "absent"])
 
     assert rows_of(found) == sorted((row for row in things() if row["file_id"] == "file3"), key=repr)
     buckets = {bucket_of(key, state.buckets) for key in ("file3",)}
-    files = data_files(state, "things", pin.version, keys=["file3"])
+    files = data_files(state, "things", pin.version, owners=["file3"])
     assert {int(Path(file).parent.name.removeprefix("bucket=")) for file in files} == buckets
-    assert data_files(state, "things", pin.version, keys=[]) == []
+    assert data_files(state, "things", pin.version, owners=[]) == []
 
 
 def test_spark_and_python_agree_on_the_bucket(spark: SparkSession) -> None:

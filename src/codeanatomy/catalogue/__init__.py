@@ -1,1 +1,1 @@
-"""The catalogue: every dataset, column and kind, written once. Everything else is checked against it."""
+"""The catalogue: every dataset, column, kind and id, written once. Everything else is checked against it."""

@@ -1,8 +1,8 @@
-"""Semantic documents: what a type-aware indexer says about one file.
+"""Semantic documents: what a type-aware indexer reports about one file.
 
 Every dataset here is one `array<struct>` column of the stored `documents` table, which has one row per file. Spans are
-UTF-8 byte offsets, as in facts, whatever the indexer counts in. An occurrence also says which site of the file it
-stands on: the call, reference, import or definition whose name has its span, by the numbers and keys of the facts.
+UTF-8 byte offsets, as in facts, for every indexer. An occurrence also has its site: the call, reference, import or
+definition whose name has the same span, by the numbers and keys of the facts.
 
 Symbols are spelled as SCIP spells them, without the version of a package: a symbol names a thing, not a release of it.
 `local N` of a document is `local N@path`.
@@ -16,7 +16,7 @@ from codeanatomy.catalogue.columns import Column, Dataset, flag, number, span, t
 
 SCIP_OCCURRENCES = Dataset(
     "scip_occurrences",
-    "Places in a file where the indexer sees a symbol.",
+    "Occurrences of symbols in a file.",
     (
         *span("the occurrence"),
         number("line_start", "first line, from 1", required=True),
@@ -39,14 +39,14 @@ SCIP_OCCURRENCES = Dataset(
 
 SCIP_SYMBOL_INFORMATION = Dataset(
     "scip_symbol_information",
-    "Symbols the indexer knows more of; those of a file are defined in it.",
+    "Symbols with what the indexer knows about them; those of a file are defined in it.",
     (
         text("symbol", "the symbol", required=True),
         text("kind", "what it is: class, function, method, variable, …", required=True),
         text("display_name", "its own name", required=True),
         text("qname", "its dotted name; null for a local symbol"),
         text("signature", "its signature or type, as the indexer prints it"),
-        text("documentation", "what the indexer says of it"),
+        text("documentation", "its documentation, as the indexer has it"),
         text("enclosing_symbol", "symbol it is part of"),
         text("def_key", "definition it stands for; null for a variable"),
         text("binding_key", "binding it stands for, if it is a variable that a scope binds"),
@@ -70,12 +70,12 @@ SCIP_SYMBOL_RELATIONSHIPS = Dataset(
 
 DIAGNOSTICS = Dataset(
     "diagnostics",
-    "What the indexer complains about.",
+    "Diagnostics of the indexer.",
     (
         number("diagnostic_no", "ordinal in the file, in order of place", required=True),
         text("severity", "error, warning, information or hint", required=True),
-        text("code", "kind of the complaint", required=True),
-        text("message", "what it says", required=True),
+        text("code", "kind of the diagnostic", required=True),
+        text("message", "its message", required=True),
         *span("the place"),
         number("line_start", "first line, from 1", required=True),
         text("def_key", "innermost definition around the place; null at module level"),
@@ -105,15 +105,15 @@ DOCUMENT_COLUMNS: tuple[Column, ...] = (
     text("provider", "the indexer that made it", required=True),
     text("status", "ok, or failed when the indexer could not read the file", required=True),
     text("detail", "why it failed"),
-    text("fingerprint", "hash of everything the document says about the file's own text", required=True),
+    text("fingerprint", "hash of everything in the document about the file's own text", required=True),
     texts(
         "interface",
-        "what other files can see of this one, in order: each name of the module, a hash of what it is, and dotted "
-        "names of what that is made of; nothing if the indexer does not see through imports",
+        "what other files can see of this one, sorted: each name of the module, a hash of its definition, and the "
+        "dotted names which that mentions; empty if the indexer does not follow imports",
     ),
-    texts("mentions", "dotted names of what the document, and types in it, speak of, modules among them, in order"),
+    texts("mentions", "dotted names of what the document and its types mention, modules included, sorted"),
 )
-"""What a document is, besides what it says."""
+"""Columns of a document besides its datasets."""
 
 DOCUMENT_ARRAYS: tuple[Column, ...] = tuple(
     Column(d.name, pa.list_(pa.struct(list(d.schema()))), d.doc) for d in DOCUMENT_DATASETS

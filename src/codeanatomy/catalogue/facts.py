@@ -9,7 +9,7 @@ in the file. Each is the first 24 hex digits of a sha256 over UTF-8 text:
     def_key      `qualname#ordinal` of the definition
     scope_key    `qualname#ordinal` of the scope
     binding_key  `qualname#ordinal:name` of the scope and the name
-A key column beside a `_no` column means the same thing: numbers to join inside one content, keys to make ids.
+A key column beside a `_no` column names the same thing: numbers join rows of one content, keys make ids.
 
 Each dataset belongs to one layer of extraction (`layers`). A few columns are filled in by a later layer than that of
 their dataset, and name it: which binding a name means (`scopes`), which question a site asks (`values`).

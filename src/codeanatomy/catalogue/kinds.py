@@ -1,4 +1,4 @@
-"""Kinds of nodes and edges. A kind is declared here only if some rule makes it and some test repository yields it."""
+"""Kinds of nodes and edges. Every kind is made by a rule and occurs in a test repository."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NodeKind(_Kind):
         "SYMBOL",
         "A symbol of a semantic document: of a definition or variable here, of something local to a file, or external.",
     )
-    DIAGNOSTIC = "DIAGNOSTIC", "A complaint of the indexer."
+    DIAGNOSTIC = "DIAGNOSTIC", "A diagnostic of the indexer."
     QNAME = "QNAME", "A dotted name without a definition here: a builtin, an external or absent name, a bare package."
 
 

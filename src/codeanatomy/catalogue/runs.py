@@ -1,4 +1,4 @@
-"""What a build did and why, as datasets: kept in the build's run bundle, one file each, and offered to SQL."""
+"""Datasets that describe what a build did and why. They are files of its run bundle, and SQL can read them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PATH = text("path", "its path", required=True)
 
 DIFF_REPORT = Dataset(
     "diff_report",
-    "Files that changed since the build before.",
+    "Files that changed since the previous build.",
     (
         _OWNER,
         _PATH,
@@ -21,7 +21,7 @@ DIFF_REPORT = Dataset(
 
 INC_INVALIDATIONS = Dataset(
     "inc_invalidations",
-    "What changed that is not a file, and the tables that were computed anew for it.",
+    "Changes that are not changes of files, and the tables that were computed again because of them.",
     (
         text("kind", "rule, layer (of facts), resolver, indexer or settings", required=True),
         text("name", "which one", required=True),
@@ -31,7 +31,7 @@ INC_INVALIDATIONS = Dataset(
 
 INC_CHANGED_EXPORTS = Dataset(
     "inc_changed_exports",
-    "Names that changed files offer otherwise than before.",
+    "Names that changed files add, remove or change for other files.",
     (
         _OWNER,
         _PATH,
@@ -40,8 +40,8 @@ INC_CHANGED_EXPORTS = Dataset(
         text("delta_kind", "added, removed or changed", required=True),
         text(
             "what",
-            "what of it changed: of its identity, kind, target or in_all; of its shape, parameters, returns, "
-            "decorators, bases or is_async, or shape where the source tells no more",
+            "what changed: of its identity, kind, target or in_all; of its shape, parameters, returns, "
+            "decorators, bases or is_async, or shape if nothing more is known",
         ),
     ),
 )
@@ -58,50 +58,50 @@ INC_CHANGED_ANSWERS = Dataset(
         text("reason_ref", "dotted name that it is about", required=True),
         texts("before", "dotted names that were the answer"),
         texts("after", "dotted names that are"),
-        text("caused_by_path", "changed file that this comes from"),
+        text("caused_by_path", "changed file that caused it"),
     ),
 )
 
 _REASON = (
-    text("reason_kind", "why, in a word", required=True),
-    text("reason_ref", "the name, module or path that did it"),
-    text("caused_by_path", "file whose change did it; null if it is this one"),
+    text("reason_kind", "kind of the reason", required=True),
+    text("reason_ref", "the name, module or path that caused it"),
+    text("caused_by_path", "file whose change caused it; null if it is this one"),
 )
 
 INC_IMPACTED_FILES = Dataset(
     "inc_impacted_files",
-    "Files that were rebuilt, or whose rows went, and why.",
+    "Files that were rebuilt or removed, and why.",
     (
         _OWNER,
         _PATH,
         *_REASON,
         text("caused_by_file_id", "id of that file"),
         texts("tables", "tables in which its rows changed"),
-        flag("rows_changed", "whether any row did; rebuilding it was waste if not"),
+        flag("rows_changed", "whether any of its rows changed"),
     ),
 )
 
 INC_IMPACTED_CALLERS = Dataset(
     "inc_impacted_callers",
-    "Files with a call, name or base that means something else now.",
+    "Files with a call, name or base whose meaning changed.",
     (_OWNER, _PATH, *_REASON),
 )
 
 INC_IMPACTED_IMPORTERS = Dataset(
     "inc_impacted_importers",
-    "Files with an import that means something else now.",
+    "Files with an import whose meaning changed.",
     (_OWNER, _PATH, *_REASON),
 )
 
 INC_RECONSIDERED_FILES = Dataset(
     "inc_reconsidered_files",
-    "Unchanged files that were asked again, because they had looked at a module that changed.",
+    "Unchanged files whose questions were answered again, because they looked at a module that changed.",
     (
         _OWNER,
         _PATH,
         text("looked_at", "the module, as in a trail", required=True),
-        text("caused_by_path", "changed file that this comes from", required=True),
-        flag("impacted", "whether an answer came out otherwise"),
+        text("caused_by_path", "changed file that caused it", required=True),
+        flag("impacted", "whether an answer changed"),
     ),
 )
 

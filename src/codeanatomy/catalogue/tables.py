@@ -435,7 +435,7 @@ CPG_NODES = Dataset(
     "cpg_nodes",
     "Nodes of the graph.",
     (
-        text("node_id", "deterministic id; see the ids section of the architecture", required=True),
+        text("node_id", 'deterministic id; see "Ids" in the schema reference', required=True),
         text("node_kind", "kind of the node", required=True),
         _OWNER,
         text("path", "path of the owner"),
@@ -485,7 +485,7 @@ FACT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.co
 """Fact datasets as rules and people see them: one row per file and fact."""
 
 DOCUMENT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.columns) for d in DOCUMENT_DATASETS)
-"""Document datasets as rules and people see them: one row per file and thing said."""
+"""Document datasets as rules and people see them: one row per file and element."""
 
 INPUTS: tuple[Dataset, ...] = (SCAN_REPO, SCAN_FILES, CONTENTS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS)
 """What rules start from."""

@@ -1,8 +1,8 @@
-"""The class-data archive: Spark's classes parsed once per installation, which halves the start of every later session.
+"""The class-data archive: Spark's classes, parsed once per installation. It halves the start time of later sessions.
 
-It lives in the user's cache, named after the exact Java and jars it was made from. A missing, stale or broken one
-costs time, never a session. It is made by `training`, in a process of its own and with the lowest priority, after the
-first session has ended: that session pays nothing for it.
+It is in the user's cache, under a hash of the Java version and the jars. Without a valid archive a session works the
+same and starts slower. `training` creates it in a process of its own, with the lowest priority, after the first session
+has ended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def archive_path(java: JavaRuntime, cache: Path) -> Path:
 
 
 def is_usable(archive: Path) -> bool:
-    """Whether the archive is there in its full length: a shorter one crashes the JVM, anything else it detects."""
+    """Whether the archive exists and is complete: a truncated one crashes the JVM, which detects all other damage."""
     try:
         return archive.stat().st_size == int(_size_mark(archive).read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -37,7 +37,7 @@ def is_usable(archive: Path) -> bool:
 
 
 def archive_options(archive: Path) -> list[str]:
-    """The JVM options that use this archive if it is there."""
+    """The JVM options that use this archive, if it exists."""
     if not is_usable(archive):
         return []
     with contextlib.suppress(OSError):
@@ -45,10 +45,10 @@ def archive_options(archive: Path) -> list[str]:
     return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
 
 
-def publish_archive(made: Path, archive: Path) -> None:
-    """Give a finished archive its name, in one step, and forget those not used for longest."""
-    _size_mark(archive).write_text(str(made.stat().st_size), encoding="ascii")
-    made.replace(archive)
+def publish_archive(new: Path, archive: Path) -> None:
+    """Give a finished archive its name, atomically, and delete the least recently used ones."""
+    _size_mark(archive).write_text(str(new.stat().st_size), encoding="ascii")
+    new.replace(archive)
     by_use = sorted(archive.parent.glob("*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in by_use[ARCHIVES_KEPT:]:
         old.unlink(missing_ok=True)
@@ -56,15 +56,15 @@ def publish_archive(made: Path, archive: Path) -> None:
 
 
 def failure_mark(archive: Path) -> Path:
-    """Exists if making this archive failed once; it is not tried again."""
+    """The file that exists if creating this archive failed; it is not tried again."""
     return archive.with_suffix(".failed")
 
 
 def train_in_background(archive: Path) -> None:
-    """Have the archive made by a process that outlives this one, unless it is there."""
+    """Start a process that creates the archive and outlives this one, unless there is an archive."""
     if is_usable(archive) or failure_mark(archive).exists():
         return
-    # The shell ends at once and leaves the training to the system, which also buries it.
+    # The shell ends at once, so that the training becomes a child of init, which reaps it.
     subprocess.run(
         ["/bin/sh", "-c", 'nice -n 19 "$0" -P -m codeanatomy.engine.training &', sys.executable],
         cwd=archive.parents[1],

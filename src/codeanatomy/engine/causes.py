@@ -1,8 +1,8 @@
-"""What went wrong, in one line, of an error whose text is a chain of causes: the innermost that says something.
+"""The cause of an error in one line: of a chain of causes, the innermost that has a message.
 
-Spark wraps what happened several times over, each time with a message that says less. py4j's errors and Spark's own
-carry the whole chain in their text; those of Spark Connect keep it beside their message. delta-rs has an arrow before
-each cause. No Spark is needed to read it.
+Spark wraps errors several times, each time with a less specific message. Errors of py4j and Spark have the whole chain
+in their text; those of Spark Connect have it beside their message. delta-rs puts an arrow before each cause. Reading it
+needs no Spark.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _TRACEBACK = "Traceback (most recent call last):"
 
 
 def cause_of(error: BaseException) -> str:
-    """The innermost cause of `error`, in one line; of an error that is no stack trace, its first line."""
+    """The innermost cause of `error` in one line; the first line of an error without a stack trace."""
     links = _links(text_of(error).strip())
     found = ""
     for link in reversed(links):
         message = _message(link)
-        # Java repeats the cause in what it says of it ("Cannot run program …: error=2"): the longer one says more.
+        # Java repeats the message of a cause in a longer one ("Cannot run program …: error=2"): use the longer one.
         if found and not message.endswith(found):
             break
         found = message
@@ -32,19 +32,19 @@ def cause_of(error: BaseException) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """All that is known of an error: Spark's keep the stack trace beside their text."""
+    """The text of an error with its stack trace, which Spark keeps beside the text."""
     trace = getattr(error, "_stacktrace", None) or getattr(error, "_stackTrace", None)
     return f"{error}\n{trace}" if isinstance(trace, str) else str(error)
 
 
 def _links(text: str) -> list[str]:
-    """The chain of causes, outermost first; each begins with its message, and what follows is of no interest."""
+    """The chain of causes, outermost first; each begins with its message."""
     parts = [part for link in _CAUSED_BY.split(_OF_PY4J.sub("", text)) for part in _LOST_TASK.split(link)]
     return [part.strip() for part in parts if part.strip()]
 
 
 def _message(link: str) -> str:
-    """What one link says: its first line without the class, or the line that ends a traceback of Python's."""
+    """The message of one link: its first line without the class, or the last line of a Python traceback."""
     _, is_python, traceback = link.rpartition(_TRACEBACK)
     lines = (traceback if is_python else link).splitlines()
     if is_python:

@@ -1,6 +1,6 @@
-"""Entry point of the Python workers' parent: what it imports, every forked worker finds already imported.
+"""Entry point of the parent process of Python workers: a forked worker has its imports.
 
-Runs instead of `pyspark.daemon`; must do nothing but import, settle how workers collect garbage, and hand over.
+It replaces `pyspark.daemon`. It must only import modules, configure garbage collection, and start pyspark's daemon.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ PRELOAD = "CODEANATOMY_PRELOAD"
 
 
 def _preload() -> None:
-    # The installed pyspark is the same code with its bytecode compiled; the zip is compiled again in every process.
+    # The installed pyspark is the same code with compiled bytecode; the zip would be compiled in every process.
     sys.path[:] = [entry for entry in sys.path if not entry.endswith("pyspark.zip")]
     for module in ("pyarrow", "pyspark.worker", *os.environ.get(PRELOAD, "").split(",")):
         if module:
             importlib.import_module(module)
-    # Workers hold large tables of small objects and hardly a cycle: look for garbage seldom, never in what is shared.
+    # Workers hold many small objects and few cycles: collect seldom, and never what was imported before the fork.
     gc.freeze()
     gc.set_threshold(200_000, 20, 50)
 

@@ -1,4 +1,4 @@
-"""Arrow and Spark: the one way to hand tables to Spark, and datasets in Spark's types."""
+"""Arrow tables as Spark frames, and datasets in Spark's types."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from codeanatomy.catalogue.columns import Dataset
 
 
 def frame_of(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """The rows as a frame with the schema of the table, of which Spark itself learns nothing where there are no rows.
+    """The rows as a frame with the schema of the table, which Spark cannot infer without rows.
 
-    Spark Connect refuses an empty table without a schema, and a session of our own one without a single chunk.
+    Spark Connect refuses an empty table without a schema, and a local session one without chunks.
     """
     whole = rows if rows.num_rows else rows.schema.empty_table()
     return spark.createDataFrame(whole, from_arrow_schema(rows.schema))

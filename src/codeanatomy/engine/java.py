@@ -1,4 +1,4 @@
-"""Finds the Java runtime Spark will run on. Must never start Spark nor change the environment."""
+"""Find the Java runtime for Spark. Must not start Spark or change the environment."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from codeanatomy.errors import MachineError
 
-OLDEST = 17
+OLDEST_JAVA = 17
 
-USUAL_PLACES = (
+USUAL_DIRECTORIES = (
     Path("/usr/lib/jvm"),
     Path("/usr/java"),
     Path("/opt/java"),
@@ -51,45 +51,49 @@ class JavaRuntime:
         return numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
 
 
-def find_java(environ: Mapping[str, str] = os.environ, places: Iterable[Path] = USUAL_PLACES) -> JavaRuntime | None:
-    """The first runtime that is new enough: from JAVA_HOME, then PATH, then the usual places."""
-    return next((runtime for runtime in _runtimes(environ, places) if runtime.major >= OLDEST), None)
+def find_java(
+    environ: Mapping[str, str] = os.environ, directories: Iterable[Path] = USUAL_DIRECTORIES
+) -> JavaRuntime | None:
+    """The first runtime that is new enough: from JAVA_HOME, then PATH, then the usual directories."""
+    return next((runtime for runtime in _runtimes(environ, directories) if runtime.major >= OLDEST_JAVA), None)
 
 
-def require_java(environ: Mapping[str, str] = os.environ, places: Iterable[Path] = USUAL_PLACES) -> JavaRuntime:
+def require_java(
+    environ: Mapping[str, str] = os.environ, directories: Iterable[Path] = USUAL_DIRECTORIES
+) -> JavaRuntime:
     """A runtime Spark can use, or an error that says what to install."""
-    runtime = find_java(environ, places)
+    runtime = find_java(environ, directories)
     if runtime is not None:
         return runtime
-    too_old = ", ".join(f"{old.version} in {old.home}" for old in _runtimes(environ, places))
+    too_old = ", ".join(f"{old.version} in {old.home}" for old in _runtimes(environ, directories))
     found = f"the Java found is too old ({too_old})" if too_old else "no Java was found"
     how = INSTALL.get(sys.platform, INSTALL["linux"])
-    raise MachineError(f"{found}", hint=f"install Java {OLDEST} or newer ({how}), or point JAVA_HOME at one")
+    raise MachineError(f"{found}", hint=f"install Java {OLDEST_JAVA} or newer ({how}), or point JAVA_HOME at one")
 
 
-def _runtimes(environ: Mapping[str, str], places: Iterable[Path]) -> Iterator[JavaRuntime]:
-    for path in _launchers(environ, places):
+def _runtimes(environ: Mapping[str, str], directories: Iterable[Path]) -> Iterator[JavaRuntime]:
+    for path in _launchers(environ, directories):
         version = _version_of(path)
         if version is not None:
             yield JavaRuntime(path, version)
 
 
-def _launchers(environ: Mapping[str, str], places: Iterable[Path]) -> Iterator[Path]:
+def _launchers(environ: Mapping[str, str], directories: Iterable[Path]) -> Iterator[Path]:
     if environ.get("JAVA_HOME"):
         yield Path(environ["JAVA_HOME"]) / "bin/java"
     on_path = shutil.which("java", path=environ.get("PATH", ""))
     if on_path:
         yield Path(on_path).resolve()
-    for place in places:
+    for directory in directories:
         for pattern in ("*/bin/java", "*/Contents/Home/bin/java", "*/libexec/openjdk.jdk/Contents/Home/bin/java"):
-            yield from sorted(place.glob(pattern))
+            yield from sorted(directory.glob(pattern))
 
 
 def _version_of(java: Path) -> str | None:
     if not os.access(java, os.X_OK):
         return None
     try:
-        # A hundred times faster than asking the JVM.
+        # A hundred times faster than starting the JVM.
         text = (java.parents[1] / "release").read_text(encoding="utf-8")
     except OSError:
         try:

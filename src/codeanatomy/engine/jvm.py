@@ -1,11 +1,11 @@
-"""Starts and ends the JVM of a session, with nothing of the caller's surroundings inside it.
+"""Start and stop the JVM of a session, isolated from the environment of the caller.
 
 The JVM gets our Spark, an empty configuration directory and our worker path. It does not get the current directory,
-which may be the repository under analysis, nor the caller's SPARK_*, PYSPARK_* and PYTHON* variables. All it prints
-goes to the session's log.
+which may be the repository under analysis, nor the caller's SPARK_*, PYSPARK_* and PYTHON* variables. Its output goes
+to the session's log.
 
-pyspark's own way of starting a JVM forgets it if it is interrupted meanwhile; a JVM that comes up later finds nobody to
-tell where it listens, and stays. So it is started here, in a session of its own, and can be ended at any moment.
+pyspark loses a JVM if it is interrupted while the JVM starts, and such a JVM never ends. So this module starts it, in a
+session of its own, and can kill it at any moment.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
 import codeanatomy
+from codeanatomy.engine.directories import Scratch
 from codeanatomy.engine.java import JavaRuntime
 from codeanatomy.engine.memory import descendants
-from codeanatomy.engine.places import Scratch
 from codeanatomy.errors import MachineError
 
 SPARK_HOME = Path(pyspark.__file__).parent
-OUT_OF_MEMORY_EXIT = 3  # what -XX:+ExitOnOutOfMemoryError makes the JVM return
+OUT_OF_MEMORY_EXIT = 3  # exit code of -XX:+ExitOnOutOfMemoryError
 NO_MEMORY = ("Could not reserve enough space", "Cannot allocate memory", "insufficient memory")
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _GATEWAY = "gateway"
-_PATIENCE = 0.05
+_SECONDS_BETWEEN_CHECKS = 0.05
 FOREIGN = ("SPARK_", "PYSPARK_", "PYTHON")
 FOREIGN_TO_LOCAL = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 KEPT = ("PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
@@ -57,7 +57,7 @@ appender.stderr.layout.pattern = %d{{HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
 
 @dataclass(frozen=True)
 class Launch:
-    """All a JVM needs to start."""
+    """Everything that a JVM needs to start."""
 
     java: JavaRuntime
     conf: Mapping[str, str]
@@ -71,7 +71,7 @@ class Launch:
 
 @contextlib.contextmanager
 def isolated_environment(launch: Launch) -> Iterator[None]:
-    """What pyspark may see of the environment while it starts Spark; the caller's is restored afterwards."""
+    """Hide the caller's environment from pyspark while it starts Spark; restored afterwards."""
     foreign = FOREIGN + (FOREIGN_TO_LOCAL if launch.is_local else ())
     before = dict(os.environ)
     for name in before:
@@ -94,36 +94,36 @@ def isolated_environment(launch: Launch) -> Iterator[None]:
 
 
 def start_jvm(launch: Launch) -> subprocess.Popen[bytes]:
-    """Start the JVM, inside the isolated environment. It ends when its standard input does, once it is up."""
-    place = launch.scratch.path
+    """Start the JVM in the isolated environment. Once it runs, it ends when its standard input is closed."""
+    directory = launch.scratch.path
     with launch.log.open("ab") as log:
         return subprocess.Popen(
             [SPARK_HOME / "bin/spark-submit", "--properties-file", _properties_file(launch), "pyspark-shell"],
-            cwd=place,
-            env={**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(place / _GATEWAY), "SPARK_CONNECT_MODE": "0"},
+            cwd=directory,
+            env={**os.environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(directory / _GATEWAY), "SPARK_CONNECT_MODE": "0"},
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
-            start_new_session=True,  # ctrl-C is for us
+            start_new_session=True,  # ctrl-C goes to this process only
             pass_fds=[launch.scratch.lock],
         )
 
 
 def gateway_to(process: subprocess.Popen[bytes], launch: Launch) -> JavaGateway:
-    """Pyspark's gateway to a JVM that is starting, inside the isolated environment."""
-    told = launch.scratch.path / _GATEWAY
-    while not told.is_file():
+    """Wait for a starting JVM and return pyspark's gateway to it, in the isolated environment."""
+    connection_file = launch.scratch.path / _GATEWAY
+    while not connection_file.is_file():
         if process.poll() is not None:
-            raise MachineError(f"Spark did not start: {complaint_in(launch.log)} (log: {launch.log})")
-        time.sleep(_PATIENCE)
-    with told.open("rb") as information:
+            raise MachineError(f"Spark did not start: {start_error_in(launch.log)} (log: {launch.log})")
+        time.sleep(_SECONDS_BETWEEN_CHECKS)
+    with connection_file.open("rb") as information:
         port, secret = read_int(information), UTF8Deserializer().loads(information)  # type: ignore[no-untyped-call]
     os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
     return launch_gateway()  # type: ignore[no-untyped-call]
 
 
-def end_by_force(process: subprocess.Popen[bytes]) -> None:
-    """End the JVM, or what is about to become it, at once."""
+def kill_jvm(process: subprocess.Popen[bytes]) -> None:
+    """Kill the JVM, or the script that starts it."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -131,23 +131,23 @@ def end_by_force(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
 
 
-def request_end(process: subprocess.Popen[bytes]) -> list[int]:
-    """Ask the JVM to stop Spark and exit; return the processes below it, which should go with it."""
+def request_stop(process: subprocess.Popen[bytes]) -> list[int]:
+    """Ask the JVM to stop Spark and exit; returns its child processes, which should end with it."""
     workers = descendants(process.pid)
     if process.stdin is not None:
         process.stdin.close()
     return workers
 
 
-def await_end(process: subprocess.Popen[bytes], workers: Sequence[int], seconds: float) -> None:
-    """Return once the JVM and its workers are gone, by force after this time."""
+def wait_for_end(process: subprocess.Popen[bytes], workers: Sequence[int], seconds: float) -> None:
+    """Wait until the JVM and its workers have ended; kill them after this time."""
     deadline = time.monotonic() + seconds
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
     finally:  # also if the wait is interrupted
         if process.poll() is None:
-            end_by_force(process)
+            kill_jvm(process)
     remaining = list(workers)
     while remaining := [pid for pid in remaining if Path(f"/proc/{pid}").exists()]:
         if time.monotonic() > deadline:
@@ -158,8 +158,8 @@ def await_end(process: subprocess.Popen[bytes], workers: Sequence[int], seconds:
         time.sleep(0.02)
 
 
-def death_of(process: subprocess.Popen[bytes]) -> str | None:
-    """Why the JVM is dead, if it is."""
+def cause_of_death(process: subprocess.Popen[bytes]) -> str | None:
+    """Why the JVM ended, or None if it still runs."""
     try:
         code = process.wait(1)
     except subprocess.TimeoutExpired:
@@ -171,13 +171,13 @@ def death_of(process: subprocess.Popen[bytes]) -> str | None:
     return f"Spark's JVM ended unexpectedly with exit code {code}"
 
 
-def complaint_in(log: Path) -> str:
-    """The line of the log that says best why Spark did not start."""
+def start_error_in(log: Path) -> str:
+    """The line of the log that explains best why Spark did not start."""
     lines = [line.strip(" #\t") for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     if any(mark in line for line in lines for mark in NO_MEMORY):
-        return "the machine has not enough free memory; try the memory_tight profile"
-    telling = [line for line in lines if line and " WARN" not in line and not line.startswith(("WARN", "at "))]
-    line = next((line for line in telling if " ERROR " in line), (telling or ["it printed nothing"])[0])
+        return "there is not enough free memory; try the memory_tight profile"
+    candidates = [line for line in lines if line and " WARN" not in line and not line.startswith(("WARN", "at "))]
+    line = next((line for line in candidates if " ERROR " in line), (candidates or ["it printed nothing"])[0])
     return re.sub(r'^Exception in thread "\w+" [\w.$]+: ', "", line)
 
 
@@ -193,7 +193,7 @@ def _properties_file(launch: Launch) -> Path:
     )
     java_options = [f'"{option}"' for option in options] + [launch.conf.get(JAVA_OPTIONS, "")]
     conf = {**launch.conf, JAVA_OPTIONS: " ".join(java_options)}
-    # A private file, because a command line is public and options may hold storage credentials.
+    # A private file: options may include storage credentials, and command lines are public.
     path = launch.scratch.path / "spark.conf"
     path.write_text("".join(f"{key}={_escaped(value)}\n" for key, value in conf.items()), encoding="utf-8")
     return path

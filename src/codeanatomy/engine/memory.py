@@ -1,6 +1,6 @@
-"""How much memory the machine has, and the most this process and its descendants ever held.
+"""The memory of the machine, and the peak memory of this process and its descendants.
 
-Shared pages are counted once where the system can tell (Linux); elsewhere the figure is the system's own maximum.
+On Linux shared pages are counted once; elsewhere the figure is the maximum that the system reports.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pathlib import Path
 
 MB = 1024 * 1024
 SECONDS_BETWEEN_SAMPLES = 1.0
-GROWN = 1.02
-"""How much more must be resident to count again: telling which pages are shared takes some 40 ms for 2 GB."""
+GROWTH_TO_MEASURE = 1.02
+"""Growth of resident memory after which it is measured again: finding shared pages takes some 40 ms for 2 GB."""
 PROC = Path("/proc")
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 @dataclass
 class PeakMemory:
-    """The highest total seen so far."""
+    """The highest total so far."""
 
     mb: int = 0
 
@@ -47,7 +47,7 @@ def peak_memory() -> Iterator[PeakMemory]:
     def watch() -> None:
         resident = 0
         while True:
-            if (now := _resident_pages()) >= resident * GROWN:
+            if (now := _resident_pages()) >= resident * GROWTH_TO_MEASURE:
                 resident = now
                 peak.mb = max(peak.mb, tree_memory_mb())
             if done.wait(SECONDS_BETWEEN_SAMPLES):
@@ -63,7 +63,7 @@ def peak_memory() -> Iterator[PeakMemory]:
 
 
 def tree_memory_mb() -> int:
-    """What this process and its descendants hold now."""
+    """The memory of this process and its descendants now."""
     if not PROC.is_dir():
         unit = 1 if sys.platform == "darwin" else 1024
         used = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -72,7 +72,7 @@ def tree_memory_mb() -> int:
 
 
 def _resident_pages() -> int:
-    """The pages of the process tree, shared ones as often as they are mapped; 0 where the system does not tell."""
+    """The pages of the process tree, shared ones as often as they are mapped; 0 where that is unknown."""
     found = 0
     for pid in [os.getpid(), *descendants(os.getpid())]:
         with contextlib.suppress(OSError):

@@ -19,7 +19,7 @@ QUERY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 @contextlib.contextmanager
 def signals_unwind() -> Iterator[None]:
-    """Let a termination request unwind the stack like ctrl-C does, and undo pyspark's own handler afterwards."""
+    """Make a termination request unwind the stack like ctrl-C, and restore the handlers that pyspark replaces."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -39,7 +39,7 @@ def signals_unwind() -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_wait() -> Iterator[None]:
-    """Let interrupts and termination requests wait until the block is left: what it makes can be undone by then."""
+    """Delay interrupts and termination requests until the end of the block, when its effects can be undone."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -60,7 +60,7 @@ def signals_wait() -> Iterator[None]:
 
 @contextlib.contextmanager
 def sys_path_kept() -> Iterator[None]:
-    """Drop what pyspark adds."""
+    """Restore `sys.path`, which pyspark changes."""
     before = list(sys.path)
     try:
         yield

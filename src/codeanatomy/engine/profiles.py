@@ -1,6 +1,6 @@
 """Runtime profiles: how much of the machine a session may use.
 
-A profile never changes a row; it must hold nothing that belongs in the settings' fingerprint.
+A profile never changes a row, so it is not part of the fingerprint of the settings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from codeanatomy.errors import InputError
 
 @dataclass(frozen=True)
 class Profile:
-    """What a session may take of the machine, and how talkative its log is."""
+    """Limits of a session on this machine, and the level of its log."""
 
     name: str
     heap_mb: int
@@ -52,5 +52,5 @@ MAX_PARTITIONS = 256
 
 
 def shuffle_partitions_for(size_bytes: int) -> int:
-    """How many shuffle partitions data of this size deserves: planning a partition costs more than a few rows."""
+    """The number of shuffle partitions for data of this size; small ones cost more to plan than to compute."""
     return max(1, min(MAX_PARTITIONS, -(-size_bytes // BYTES_PER_PARTITION)))

@@ -1,4 +1,4 @@
-"""How far a running Spark stage is, where Spark tells: in a session of our own. Over Spark Connect nothing is said."""
+"""Progress of a running Spark stage, in a local session; Spark Connect does not report it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-SECONDS_BETWEEN_LOOKS = 0.3
+SECONDS_BETWEEN_REPORTS = 0.3
 
 
 @contextlib.contextmanager
@@ -18,8 +18,8 @@ def stage_progress(spark: SparkSession, tasks: int, report: Callable[[float], No
     done = threading.Event()
 
     def watch() -> None:
-        while not done.wait(SECONDS_BETWEEN_LOOKS):
-            # The session may be closing; a look that fails is no reason to stop a build.
+        while not done.wait(SECONDS_BETWEEN_REPORTS):
+            # The session may be closing; a failure to read progress must not stop a build.
             with contextlib.suppress(Py4JError, OSError):
                 tracker = spark.sparkContext.statusTracker()
                 for number in tracker.getActiveStageIds():

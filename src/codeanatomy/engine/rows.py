@@ -1,4 +1,4 @@
-"""Rows of a stage: an Arrow table in the driver, or a frame that workers compute. Its code is the same for both."""
+"""Rows of a stage: an Arrow table in the driver or a frame that workers compute, with the same code for both."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 Rows: TypeAlias = "pa.Table | DataFrame"
 
 BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What a stage does: from Arrow batches to Arrow batches; pickled to workers."""
+"""The work of a stage, from Arrow batches to Arrow batches; pickled for workers."""
 
 
 def map_batches(rows: Rows, function: BatchFunction, output: Dataset) -> Rows:
-    """The rows of `output` that `function` makes of `rows`, where those are."""
+    """Apply `function` to `rows`, in the driver if they are there; returns rows of `output`."""
     if isinstance(rows, pa.Table):
         return pa.Table.from_batches(function(rows.combine_chunks().to_batches()), output.schema())
     from codeanatomy.engine.frames import spark_schema  # noqa: PLC0415
@@ -54,7 +54,7 @@ def in_driver(rows: Rows) -> pa.Table:
 
 
 def as_frame(spark: SparkSession, rows: Rows) -> DataFrame:
-    """The rows as a frame; those in the driver as one partition, so that what is joined is never shuffled."""
+    """The rows as a frame; rows of the driver as one partition, so that joins do not shuffle them."""
     if isinstance(rows, pa.Table):
         from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
-"""Opens the one Spark session of a process and closes it without a trace.
+"""Open the one Spark session of a process and close it, leaving no process or file behind.
 
-Must not assume that a session is local: what runs on it may also run on a Spark Connect server.
+Callers must not assume that a session is local: it may be one on a Spark Connect server.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from pyspark.sql import SparkSession
 from codeanatomy.engine.archive import archive_options, archive_path, train_in_background
 from codeanatomy.engine.causes import cause_of, text_of
 from codeanatomy.engine.daemon import PRELOAD
+from codeanatomy.engine.directories import cache_directory, new_log, scratch_directory
 from codeanatomy.engine.java import require_java
 from codeanatomy.engine.jvm import (
     Launch,
-    await_end,
-    complaint_in,
-    death_of,
-    end_by_force,
+    cause_of_death,
     gateway_to,
     isolated_environment,
-    request_end,
+    kill_jvm,
+    request_stop,
+    start_error_in,
     start_jvm,
+    wait_for_end,
 )
 from codeanatomy.engine.memory import machine_memory_mb
-from codeanatomy.engine.places import cache_directory, new_log, scratch_directory
 from codeanatomy.engine.process import libraries_quiet, signals_unwind, signals_wait, sys_path_kept
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError, MachineError
@@ -47,7 +47,7 @@ SECONDS_TO_STOP = 10.0
 
 @contextlib.contextmanager
 def open_engine(settings: EngineSettings | None = None) -> Iterator[SparkSession]:
-    """A Spark session; when the block ends, its JVM, its workers and its files are gone."""
+    """A Spark session; its JVM, workers and files are removed when the block ends."""
     settings = settings or EngineSettings()
     if SparkContext._gateway is not None or SparkSession.getActiveSession() is not None:
         raise InputError("this Python process already runs Spark", hint="use a process of its own for CodeAnatomy")
@@ -57,14 +57,14 @@ def open_engine(settings: EngineSettings | None = None) -> Iterator[SparkSession
 
 
 def log_of(spark: SparkSession) -> Path | None:
-    """Where Spark's own output goes, if its JVM is ours."""
+    """The log of Spark's output, if its JVM is a child of this process."""
     log = spark.conf.get(LOG, None)
     return Path(log) if log else None
 
 
 @contextlib.contextmanager
-def tuned(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Other options for a while; never such as alter rows."""
+def session_options(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Temporarily override session options; none may affect results."""
     before = {key: spark.conf.get(key, None) for key in conf}
     for key, value in conf.items():
         spark.conf.set(key, value)
@@ -106,10 +106,10 @@ def own_session(settings: EngineSettings, seconds_to_stop: float = SECONDS_TO_ST
         try:
             yield spark
         except (CapturedException, Py4JJavaError) as error:
-            # Its text lives in the JVM and would be lost with it.
+            # Its text is in the JVM and would be lost with it.
             raise PySparkException(text_of(error)).with_traceback(error.__traceback__) from None
         except (Py4JError, OSError, EOFError) as error:
-            if (death := death_of(process)) is None:
+            if (death := cause_of_death(process)) is None:
                 raise
             raise MachineError(f"{death} (log: {log})") from error
     if archive:
@@ -125,7 +125,7 @@ def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
         "spark.local.dir": str(scratch),
         "spark.scheduler.mode": "FAIR",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
-        # Where in Python a column was made is of no interest here, and asking costs a round trip per column.
+        # The Python call site of a column is not needed, and costs a round trip per column.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -135,7 +135,7 @@ def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
         conf |= {
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
-            # One file per task and not one per task and partition: opening files is what a small shuffle spends.
+            # One file per task instead of one per task and partition: a small shuffle spends its time on opening files.
             "spark.shuffle.sort.bypassMergeThreshold": "1",
             "spark.python.daemon.module": "codeanatomy.engine.daemon",
             f"spark.executorEnv.{PRELOAD}": ",".join(settings.preload),
@@ -146,7 +146,7 @@ def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
 def _java_options(settings: EngineSettings, archive: Path | None) -> list[str]:
     options = archive_options(archive) if archive else []
     if settings.is_local and not settings.long_run:
-        # The first compiler alone: a build of a minute or two is over before the second one's work pays.
+        # Only the first compiler: a build of a minute or two ends before the second one pays off.
         options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC" if settings.short_run else "-XX:+UseParallelGC"]
     return options
 
@@ -154,12 +154,12 @@ def _java_options(settings: EngineSettings, archive: Path | None) -> list[str]:
 def _connect(gateway: JavaGateway, launch: Launch) -> SparkSession:
     try:
         context = SparkContext(gateway=gateway)
-        # It would print a traceback to the user's terminal when the JVM goes away before it does.
+        # It would print a traceback to the terminal when the JVM ends first.
         context._accumulatorServer.handle_error = _ignore_error  # type: ignore[method-assign]
         return SparkSession.builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        told = isinstance(error, PySparkException | Py4JJavaError)
-        cause = cause_of(error) if told else complaint_in(launch.log)
+        has_cause = isinstance(error, PySparkException | Py4JJavaError)
+        cause = cause_of(error) if has_cause else start_error_in(launch.log)
         raise MachineError(
             f"Spark did not start on {launch.conf['spark.master']}: {cause} (log: {launch.log})"
         ) from None
@@ -172,17 +172,17 @@ def _ignore_error(request: object, client_address: object) -> None:
 def _disconnect(process: subprocess.Popen[bytes], seconds_to_stop: float) -> None:
     context, gateway = SparkContext._active_spark_context, SparkContext._gateway
     if context is None:
-        end_by_force(process)
+        kill_jvm(process)
     else:
-        workers = request_end(process)
-        # The JVM is stopping Spark already; this ends the threads on our side meanwhile.
+        workers = request_stop(process)
+        # The JVM is already stopping Spark; this ends the threads of this process.
         context._jsc = None
         context.stop()
-        await_end(process, workers, seconds_to_stop)
+        wait_for_end(process, workers, seconds_to_stop)
     if gateway is not None:
         with contextlib.suppress(Py4JError, OSError):
             gateway.shutdown()
-    # pyspark would hand the dead JVM to the next session of this process.
+    # Otherwise pyspark would reuse the dead JVM for the next session of this process.
     SparkSession._instantiatedSession = SparkSession._activeSession = None
     SparkContext._gateway = SparkContext._jvm = None
 
@@ -192,7 +192,7 @@ def _remote_session(settings: EngineSettings, url: str) -> Iterator[SparkSession
     address = urlsplit(url)
     if address.scheme != "sc" or not address.hostname:
         raise InputError(f"{url} is not the address of a Spark Connect server", hint="it looks like sc://host:15002")
-    # The client itself would retry for minutes before it says so.
+    # The client would retry for minutes before it reports this.
     try:
         socket.create_connection((address.hostname, address.port or 15002), timeout=10).close()
     except OSError as error:
@@ -207,7 +207,7 @@ def _remote_session(settings: EngineSettings, url: str) -> Iterator[SparkSession
         yield spark
     finally:
         spark.stop()
-        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # pyspark's mark; a later session may be our own
+        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # set by pyspark; a later session may be local
 
 
 def _processors() -> int:

@@ -1,7 +1,7 @@
-"""The settings contract of a session: every Spark option we set, and the fingerprint of those that can alter rows.
+"""Settings of a session: every Spark option that is set, and the fingerprint of those that can change rows.
 
-Row-altering options are pinned here; a user's own `conf` may override them, and then the fingerprint says so.
-Nothing about the machine (threads, memory, partitions, paths, credentials) may reach the fingerprint.
+Options that can change rows are pinned here; a user's `conf` may override them, which changes the fingerprint. Nothing
+about the machine (threads, memory, partitions, paths, credentials) is part of the fingerprint.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PINNED: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# How a query runs, not what it returns. Any other `spark.sql.` option counts as able to alter rows.
-HARMLESS = (
+# Options of how a query runs, not of what it returns. Any other `spark.sql.` option is taken to change rows.
+ROW_NEUTRAL = (
     "spark.sql.adaptive.",
     "spark.sql.autoBroadcastJoinThreshold",
     "spark.sql.codegen.",
@@ -45,20 +45,20 @@ HARMLESS = (
 )
 
 
-# Compiling a query takes longer than running it on a few thousand rows.
-_FEW_FILES = 32
+# Up to so many files queries are interpreted: compiling one takes longer than running it on some thousand rows.
+_INTERPRETED_FILES = 32
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 def job_conf(files: int) -> Mapping[str, str]:
-    """Options for jobs over the rows of that many files, on whatever session: planning takes longer than running."""
-    one_place = {
+    """Options for jobs over the rows of that many files, on any session: planning takes longer than running."""
+    one_partition = {
         "spark.sql.adaptive.enabled": "false",
-        "spark.sql.autoBroadcastJoinThreshold": "-1",  # all is in one place: a broadcast is a job of its own
+        "spark.sql.autoBroadcastJoinThreshold": "-1",  # with one partition, a broadcast is only another job
         "spark.sql.join.preferSortMergeJoin": "false",
         "spark.sql.shuffle.partitions": "1",
     }
-    return one_place | _INTERPRETED if files <= _FEW_FILES else one_place
+    return one_partition | _INTERPRETED if files <= _INTERPRETED_FILES else one_partition
 
 
 @dataclass(frozen=True)
@@ -67,17 +67,17 @@ class EngineSettings:
 
     profile: Profile = PROD_FAST
     master: str | None = None  # None: this machine, as many threads as the profile allows
-    remote: str | None = None  # sc://host:port of a Spark Connect server; wins over master
+    remote: str | None = None  # sc://host:port of a Spark Connect server; takes precedence over master
     shuffle_partitions: int = 8
-    short_run: bool = False  # an update of seconds: start fast instead of running fast
-    long_run: bool = False  # many minutes of work: let the JVM compile as well as it can
-    preload: tuple[str, ...] = ()  # modules a Python worker should find already imported
-    archive: bool = True  # use the class-data archive, and have it made in the background if there is none
+    short_run: bool = False  # an update of seconds: optimize start time
+    long_run: bool = False  # many minutes of work: let the JVM optimize fully
+    preload: tuple[str, ...] = ()  # modules to import before workers are forked
+    archive: bool = True  # use the class-data archive, and create it in the background if there is none
     conf: Mapping[str, str] = field(default_factory=dict)  # the user's own Spark options, storage credentials included
 
     @property
     def is_local(self) -> bool:
-        """Whether Spark runs inside a JVM of our own."""
+        """Whether Spark runs in a JVM that is a child of this process."""
         return self.remote is None and (self.master is None or self.master.split("[")[0] == "local")
 
     def sql_conf(self) -> dict[str, str]:
@@ -92,13 +92,13 @@ class EngineSettings:
             # Filters inferred from an explode name the whole array, so that all its fields would be read.
             "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.InferFiltersFromGenerate",
             "spark.sql.shuffle.partitions": str(self.shuffle_partitions),
-            # Tables are read by file list; looking at each file in a job of its own would take longer than reading.
+            # Tables are read by file list; listing the files in a job would take longer than reading them.
             "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
             **{key: value for key, value in self.conf.items() if key.startswith("spark.sql.")},
         }
 
     def fingerprint(self) -> str:
-        """Names everything here that can alter rows; equal fingerprints promise equal rows."""
-        altering = {key: value for key, value in self.sql_conf().items() if not key.startswith(HARMLESS)}
-        text = json.dumps({"spark": version("pyspark"), **altering}, sort_keys=True)
+        """A hash of everything here that can change rows; equal fingerprints promise equal rows."""
+        relevant = {key: value for key, value in self.sql_conf().items() if not key.startswith(ROW_NEUTRAL)}
+        text = json.dumps({"spark": version("pyspark"), **relevant}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,14 +1,13 @@
-"""A document on its way from an indexer to a row: aligned with the file's own facts, in order, with its fingerprint.
+"""Turn the document of an indexer into a row: aligned with the facts of the file, sorted, with a fingerprint.
 
 Glossary
     site       a call, a use of a name, an import or a definition of the file, with the span of its name.
-    alignment  finding the site an occurrence stands on: the one with the same span, else the best that contains it or
-               is contained in it.
+    alignment  finding the site of an occurrence: the one with the same span, else the best that contains it or is
+               contained in it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from bisect import bisect_right
 from collections import Counter
@@ -20,22 +19,23 @@ import pyarrow as pa
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
+from codeanatomy.catalogue.ids import short_hash
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.index.symbols import is_local
 
 INDEX_REVISION: Final = 7
-"""To be raised whenever the same report gives another document."""
+"""Raise it whenever the same report gives another document."""
 
 DEFINITION: Final = 1
 IMPORT: Final = 2
 WRITE: Final = 4
 READ: Final = 8
 CALL: Final = 1 << 16
-"""Roles as SCIP's bits; `CALL` is ours: the symbol is what runs here, not merely what is named."""
+"""Roles as bits of SCIP. `CALL` is an addition: the symbol is what runs here, not only what is named."""
 
 
 class Occurrence(NamedTuple):
-    """A symbol at a place; `implicit` if it runs there without being called: a property, a loop, a decorator."""
+    """A symbol in a span; `implicit` if it runs there without a call: a property, a loop, a decorator."""
 
     bstart: int
     bend: int
@@ -45,7 +45,7 @@ class Occurrence(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """What the indexer knows of a symbol."""
+    """What the indexer knows about a symbol."""
 
     symbol: str
     kind: str
@@ -68,7 +68,7 @@ class Relationship(NamedTuple):
 
 
 class Diagnostic(NamedTuple):
-    """A complaint about a place."""
+    """A diagnostic of the indexer about a span."""
 
     bstart: int
     bend: int
@@ -79,9 +79,9 @@ class Diagnostic(NamedTuple):
 
 @dataclass
 class Document:
-    """What an indexer says about one file, in any order.
+    """What an indexer reports about one file, in any order.
 
-    An indexer that `marks_calls` says what runs; of any other, a symbol at the name that is called is what is called.
+    An indexer that `marks_calls` reports what runs. For others, the symbol at the name of a callee is what is called.
     """
 
     occurrences: list[Occurrence] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Document:
 
 
 class Site(NamedTuple):
-    """Where something stands, by its name's span, what it asks, the code it is part of, the binding a name means."""
+    """The span of a name, its number and question, the code that it is part of, and the binding that it means."""
 
     bstart: int
     bend: int
@@ -106,7 +106,7 @@ class Site(NamedTuple):
 
 @dataclass(frozen=True)
 class Sites:
-    """The sites of one file, and what is needed to say where they are; `call_spans` are those of the whole calls."""
+    """The sites of one file, and its lines; `call_spans` are the spans of entire calls."""
 
     size: int
     line_starts: Sequence[int]
@@ -143,14 +143,14 @@ SITE_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "cst_imports": ("bstart", "bend", "ask_no"),
     "cst_defs": ("bstart", "bend", "name_bstart", "name_bend", "def_key"),
 }
-"""What alignment reads of the facts, each field as a list of its own, called `dataset_field`."""
+"""Facts that alignment reads; each field is a list column named `dataset_field`."""
 
 
 def sites_in(batch: pa.RecordBatch) -> Iterator[Sites]:
     """The sites of each file of a batch, which has `size`, `line_starts` and the columns of `SITE_FIELDS`."""
 
     def lists(dataset: str) -> Iterator[list[tuple[Any, ...]]]:
-        """For each file, the rows of a dataset; a number of the facts is the place in this list."""
+        """For each file, the rows of a dataset; the number of a fact is its index in this list."""
         columns = (batch.column(f"{dataset}_{field}").to_pylist() for field in SITE_FIELDS[dataset])
         return (list(zip(*row, strict=True)) for row in zip(*columns, strict=True))
 
@@ -174,7 +174,7 @@ def sites_in(batch: pa.RecordBatch) -> Iterator[Sites]:
 
 @dataclass(frozen=True)
 class DocumentRow:
-    """A finished document of a file: what the table keeps of it."""
+    """A row of `documents`."""
 
     file_id: str
     path: str
@@ -198,13 +198,13 @@ def finished(document: Document, sites: Sites, file_id: str, path: str, provider
         asks,
     )
     mentions = tuple(sorted(document.mentions))
-    said = json.dumps((provider, arrays), ensure_ascii=False, separators=(",", ":"))
+    content = json.dumps((provider, arrays), ensure_ascii=False, separators=(",", ":"))
     return DocumentRow(
         file_id=file_id,
         path=path,
         provider=provider,
         status="ok",
-        fingerprint=hash_of(said),
+        fingerprint=fingerprint_of(content),
         interface=tuple(sorted(document.interface)),
         mentions=mentions,
         arrays=arrays,
@@ -214,7 +214,7 @@ def finished(document: Document, sites: Sites, file_id: str, path: str, provider
 def finished_or_failed(
     read: Callable[[], Document], sites: Sites, file_id: str, path: str, provider: str
 ) -> DocumentRow:
-    """A document, or a row that says why there is none: what an indexer wrote about one file must not stop a build."""
+    """A document, or a row with the reason why there is none: one unreadable document must not stop a build."""
     try:
         return finished(read(), sites, file_id, path, provider)
     except Exception as error:
@@ -222,21 +222,21 @@ def finished_or_failed(
 
 
 def about_other_packages(symbols: Iterable[Symbol], provider: str) -> DocumentRow:
-    """A document of no file: what an index says of symbols that no file of it defines."""
+    """The document that belongs to no file: symbols that no file of the index defines."""
     unplaced = (None,) * 5
     rows = [(*symbol, *unplaced) for symbol in sorted(set(symbols), key=str)]
     arrays = ((), rows, (), (), ())
-    said = json.dumps((provider, rows), ensure_ascii=False, separators=(",", ":"))
-    return DocumentRow(GLOBAL_OWNER, "", provider, "ok", fingerprint=hash_of(said), arrays=arrays)
+    content = json.dumps((provider, rows), ensure_ascii=False, separators=(",", ":"))
+    return DocumentRow(GLOBAL_OWNER, "", provider, "ok", fingerprint=fingerprint_of(content), arrays=arrays)
 
 
-def hash_of(said: str) -> str:
-    """The name of something said."""
-    return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:24]
+def fingerprint_of(text: str) -> str:
+    """A hash of a text, which may have lone surrogates."""
+    return short_hash(text.encode(errors="surrogatepass"))
 
 
 def _occurrences(document: Document, sites: Sites) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Occurrences as rows of `scip_occurrences`, and the questions that their symbols are."""
+    """Occurrences as rows of `scip_occurrences`, and the questions about their symbols."""
     ordered = _merged(document.occurrences)
     calls, refs, imports, implicit = (
         {(site.bstart, site.bend): site for site in some}
@@ -284,7 +284,7 @@ def _occurrences(document: Document, sites: Sites) -> tuple[list[tuple[Any, ...]
 
 
 class _Asks:
-    """Questions that symbols are: one for each symbol and what its sites ask themselves, from -1 down."""
+    """Questions about symbols, numbered from -1 down: one for each symbol and the questions of its site."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, int | None, int | None], int] = {}

@@ -17,7 +17,7 @@ from codeanatomy.index.provider import Failed
 from codeanatomy.repo.modules import ModuleName
 
 DEEPEST: Final = 100
-"""Folders that may be above a file: neither indexers nor what removes a tree is made for a thousand."""
+"""The deepest path: indexers, and functions that delete a tree, fail on thousands of folders."""
 
 LONGEST: Final = 2048
 """Bytes of a path; of the 4096 that Linux allows, the rest is for where the mirror is."""
@@ -27,7 +27,7 @@ _SUFFIX = {".pyw": ".py"}
 
 
 class Mirror:
-    """Links to files, in as many trees as there are files that claim the same place; why others are `left_out`."""
+    """Links to files, in several trees where files claim the same path; `left_out` has the reasons for other files."""
 
     def __init__(self, repository: Path, place: Path) -> None:
         self._repository = repository

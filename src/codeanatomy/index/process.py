@@ -1,6 +1,6 @@
 """Run an indexer with limits: so much time, so much memory, and no descendant left behind.
 
-An indexer reads code that nobody vouches for, so it may hang, eat memory or start what it should not. It runs in a
+An indexer reads untrusted code, so it may hang, exhaust memory or start other processes. It runs in a
 session of its own, with the environment it is given and nothing of ours; when it ends, is late, or we are interrupted,
 its whole process group is killed. On Linux it also dies with us, whatever we die of.
 
@@ -25,7 +25,7 @@ from typing import IO, Final
 from codeanatomy.errors import CodeAnatomyError
 
 TAIL_BYTES: Final = 8192
-"""How much of what an indexer last said is kept."""
+"""Bytes of the end of an indexer's output that are kept."""
 
 _CANNOT_START: Final = 127
 _PATIENCE: Final = 0.1
@@ -64,19 +64,19 @@ class IndexerError(CodeAnatomyError):
 
 
 class IndexerCancelledError(IndexerError):
-    """An indexer was stopped because nobody wants its result any more."""
+    """An indexer was stopped because its result is no longer needed."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a command ended: its exit code (below zero, the signal that ended it) and the last it said on stderr."""
+    """How a command ended: its exit code (below zero, the signal that ended it) and the end of its stderr."""
 
     returncode: int
     stderr: str
     seconds: float
 
     def reason(self) -> str:
-        """Why it failed, in one line: the last line that speaks of an error, or else the last one."""
+        """Why it failed, in one line: the last line that mentions an error, or else the last one."""
         lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
         telling = [line for line in lines if "error" in line.lower()]
         ended = f"signal {-self.returncode}" if self.returncode < 0 else f"exit code {self.returncode}"
@@ -109,15 +109,15 @@ def run_limited(
             code = _wait(child, name, seconds, cancelled or threading.Event())
         finally:
             _kill_group(child)
-            said = tail.read()
+            printed = tail.read()
     if code == _CANNOT_START:
-        raise IndexerError(f"cannot start {name}: {said.strip()[-300:]}")
-    return Finished(code, said, time.monotonic() - started)
+        raise IndexerError(f"cannot start {name}: {printed.strip()[-300:]}")
+    return Finished(code, printed, time.monotonic() - started)
 
 
 @contextmanager
 def _started(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A child that leads its own process group, gone when the block is left."""
+    """A child process with its own process group, which is killed when the block ends."""
     try:
         child = subprocess.Popen(
             command,
@@ -138,7 +138,7 @@ def _started(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Itera
 
 
 def _wait(child: subprocess.Popen[bytes], name: str, seconds: float, cancelled: threading.Event) -> int:
-    """The exit code of `child`, if it ends in time and somebody still wants it."""
+    """The exit code of `child`, if it ends in time and is not cancelled."""
     ends = time.monotonic() + seconds
     while not cancelled.is_set():
         left = ends - time.monotonic()
@@ -150,13 +150,13 @@ def _wait(child: subprocess.Popen[bytes], name: str, seconds: float, cancelled: 
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """End whatever is left of the group; its number stays taken as long as anything is."""
+    """Kill what is left of the group; its number is not reused while a process of it lives."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
 
 
 class _Tail:
-    """The end of a stream, read as it comes so that the writer never waits for us."""
+    """The end of a stream, which is read continuously so that its writer never blocks."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         assert stream is not None
@@ -170,7 +170,7 @@ class _Tail:
             self._kept = (self._kept + chunk)[-TAIL_BYTES:]
 
     def read(self) -> str:
-        """What was kept. A descendant that fled the group may hold the stream open: it is not waited for."""
+        """The end of the stream. Does not wait for a descendant that left the group and holds the stream open."""
         self._thread.join(timeout=2)
         if not self._thread.is_alive():
             self._stream.close()

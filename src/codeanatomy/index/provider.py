@@ -39,13 +39,13 @@ class Shard(Protocol):
 
     @property
     def is_last(self) -> bool:
-        """Whether nothing follows, no failure either."""
+        """Whether it is the last shard, and no failure follows."""
 
     def rows(self) -> pa.Table:
-        """What the reader needs to know of each file, by `path`."""
+        """The input of the reader for each file, by `path`."""
 
     def reader(self) -> Reader:
-        """Reads the documents; is pickled to the workers."""
+        """The function that reads the documents; pickled for workers."""
 
 
 Results = Generator[Shard | Failed, None, None]
@@ -56,14 +56,14 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """What documents are said to come from."""
+        """The name of the provider in documents."""
 
     @property
     def fingerprint(self) -> str:
         """Identifies everything about it, but for its content, that can change a document."""
 
     def choice(self) -> dict[str, str | None]:
-        """How it is asked for: the `choice` of an index, and the file of a SCIP index."""
+        """The options that choose it: `choice` of an index, and the file of a SCIP index."""
 
     @property
     def content(self) -> str | None:
@@ -88,4 +88,4 @@ class Provider(Protocol):
         """
 
     def external_symbols(self) -> Sequence[Symbol]:
-        """What is known of symbols that no file defines, once every shard was handed out."""
+        """Symbols that no file defines; known after the last shard."""

@@ -1,4 +1,4 @@
-"""Run pyrefly over a mirror, in shards, and hand out its reports one by one.
+"""Run pyrefly over a mirror, in shards, and yield its reports one by one.
 
 The command line leaves nothing to the analysed repository: a configuration of ours, no interpreter asked, no file but
 those of the mirror. A run that crashes or takes too long is split in two until it is clear which file is to blame.
@@ -47,13 +47,13 @@ class Pyrefly:
 
     @property
     def fingerprint(self) -> str:
-        """Whatever of it can alter a document."""
+        """Everything about it that can change a document."""
         return f"pyrefly {self.version} python {PYTHON_VERSION}"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A file that a run is asked about: its path in the repository, its link in the mirror, its size."""
+    """A file to index: its path in the repository, its link in the mirror, its size."""
 
     path: str
     link: Path
@@ -62,7 +62,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Ran:
-    """A finished run: where its report is, the files it tells about, and whether no other run follows."""
+    """A finished run: the folder of its report, its files, and whether it is the last run."""
 
     folder: Path
     files: tuple[Asked, ...]
@@ -70,7 +70,7 @@ class Ran:
 
 
 def find_pyrefly() -> Pyrefly | None:
-    """The pyrefly of our own environment; never one from the search path."""
+    """The pyrefly of this Python environment; never one from PATH."""
     try:
         distribution = metadata.distribution("pyrefly")
     except metadata.PackageNotFoundError:
@@ -86,7 +86,7 @@ def find_pyrefly() -> Pyrefly | None:
 def run_pyrefly(
     pyrefly: Pyrefly, files: Sequence[Asked], trees: Sequence[Path], scratch: Path, cancelled: Event
 ) -> Generator[Ran | Failed, None, None]:
-    """Index `files`; a shard's report is deleted when the next one is asked for."""
+    """Index `files`; the report of a shard is deleted when the next one is requested."""
     broken = {file.path for file in files if _LINE_BREAK.search(str(file.link))}
     yield from (Failed(path, "its name has a line break") for path in sorted(broken))
     pending = list(_shards([file for file in files if file.path not in broken]))[::-1]
@@ -118,7 +118,7 @@ def run_pyrefly(
 
 
 def _shards(files: Sequence[Asked]) -> Iterator[list[Asked]]:
-    """Neighbours together: they import the same things."""
+    """Files in shards, neighbours together because they import the same modules."""
     shard: list[Asked] = []
     held = 0
     for file in sorted(files, key=lambda file: file.path):

@@ -35,11 +35,11 @@ class PyreflyProvider:
 
     @property
     def fingerprint(self) -> str:
-        """Whatever of it can alter a document."""
+        """Everything about it that can change a document."""
         return self.pyrefly.fingerprint
 
     def choice(self) -> dict[str, str | None]:
-        """How it is asked for."""
+        """The options that choose it."""
         return {"choice": "pyrefly", "scip": None}
 
     def run(
@@ -66,7 +66,7 @@ class PyreflyProvider:
             yield PyreflyShard(result, names) if isinstance(result, Ran) else result
 
     def external_symbols(self) -> Sequence[Symbol]:
-        """Nothing is known of them."""
+        """None: pyrefly does not report them."""
         return ()
 
 
@@ -79,16 +79,16 @@ class PyreflyShard:
 
     @property
     def paths(self) -> Sequence[str]:
-        """The files it tells about."""
+        """Its files."""
         return [file.path for file in self.ran.files]
 
     @property
     def is_last(self) -> bool:
-        """Whether no other run follows."""
+        """Whether it is the last run."""
         return self.ran.is_last
 
     def rows(self) -> pa.Table:
-        """The link each file goes by in the report."""
+        """The link of each file in the report."""
         return table_of(_LINKS, ((file.path, str(file.link)) for file in self.ran.files))
 
     def reader(self) -> Reader:

@@ -1,14 +1,14 @@
 """Read pyrefly's report of one module into a document.
 
-A report names functions and classes by numbers that mean something in one run only; each module's `definitions` say
-what they are called. So a document is read together with the definitions of every module it mentions, which are read
-once and kept.
+A report identifies functions and classes by numbers that are valid in one run only; the `definitions` of each module
+have their names. So a document is read together with the definitions of every module that it mentions, which are
+cached.
 
 What a report has:
     definitions           functions, classes, fields and variables, with their inferred types: what others can see
     call_graphs           for each call (and each operator, loop, …) what it can run; for names, what they would run
-    type_of_expressions   not read: what it says of calls, `call_graphs` says better
-    errors.json           what the type checker complains about
+    type_of_expressions   not read: `call_graphs` has more about calls
+    errors.json           diagnostics of the type checker
 
 Locations are `line:column-line:column`, from 1, columns in bytes of UTF-8.
 """
@@ -33,7 +33,7 @@ from codeanatomy.index.documents import (
     Relationship,
     Sites,
     Symbol,
-    hash_of,
+    fingerprint_of,
 )
 
 PROVIDER: Final = "pyrefly"
@@ -48,11 +48,11 @@ _SEARCHED: Final = "\n  Looked in these locations"
 _INSIDE: Final = frozenset(
     {"location", "name_location", "module_id", "class_id", "function_id", "func_def_index", "captured_variables"}
 )
-"""What of a definition nobody else sees, or means something in one run only."""
+"""Keys of a definition that other files cannot see, or that are valid in one run only."""
 
 
 class Report:
-    """The report of one run, read as far as it is asked for."""
+    """The report of one run, read on demand."""
 
     def __init__(self, folder: Path, names: Mapping[str, str]) -> None:
         """`names` gives our module name for each link of the mirror; pyrefly has none for what cannot be imported."""
@@ -102,7 +102,7 @@ class Report:
             return b""
 
     def errors(self, entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Complaints about a module."""
+        """Diagnostics of a module."""
         return self._errors.get(_file(entry), ())
 
     @cached_property
@@ -116,7 +116,7 @@ class Report:
 class _Names:
     """Symbols of the classes and functions of one module, by the numbers of the report, and their dotted names.
 
-    Some functions are `unwritten`: nobody but the compiler of a dataclass or named tuple makes them.
+    Functions that dataclasses and named tuples generate are `unwritten`: they are not in the source.
     """
 
     def __init__(self, module: str, body: Mapping[str, Any]) -> None:
@@ -176,7 +176,7 @@ class _Reader:
         self._read_definitions(body)
         self._read_calls(json.loads(calls)["call_graphs"])
         self._document.diagnostics += [
-            Diagnostic(*self._span(error["location"]), "error", error["kind"], _without_places(error["message"]))
+            Diagnostic(*self._span(error["location"]), "error", error["kind"], _without_folders(error["message"]))
             for error in self._report.errors(self._entry)
         ]
         self._document.mentions |= self._mentioned(calls, definitions, self._report.types(self._entry))
@@ -242,10 +242,10 @@ class _Reader:
         calls = dict(zip(self._sites.call_spans, self._sites.calls, strict=True))
         names = {site.bend: site for site in self._sites.refs}
         for sites in graphs.values():
-            for place, said in sites.items():
+            for place, entry in sites.items():
                 location, _, rest = place.partition("|")
                 artificial, _, form = rest.partition("|")
-                ((kind, body),) = said.items()
+                ((kind, body),) = entry.items()
                 span = self._span(location)
                 if kind == "Call" and not artificial:
                     call = calls.get(span)
@@ -352,39 +352,39 @@ class _Reader:
         return self._sites.offset(int(line), int(column))
 
     def _interface(self, body: Mapping[str, Any]) -> list[str]:
-        """What others can see: each name of the module, a hash of all that is defined under it, and what that is of."""
-        said: dict[str, dict[str, Any]] = {}
+        """What other files can see: each name of the module, a hash of its definition, and the names it mentions."""
+        by_name: dict[str, dict[str, Any]] = {}
         for number, each in body["function_definitions"].items():
             symbol = self._own.functions[number]
-            said.setdefault(self._own.top_level(symbol), {})[symbol] = each
+            by_name.setdefault(self._own.top_level(symbol), {})[symbol] = each
         for number, each in body["class_definitions"].items():
             symbol = self._own.classes[int(number)]
-            said.setdefault(self._own.top_level(symbol), {})[symbol] = each
+            by_name.setdefault(self._own.top_level(symbol), {})[symbol] = each
         for name, each in body["global_variables"].items():
-            said.setdefault(name, {})[symbols.variable_in(self._own.module, name)] = each
+            by_name.setdefault(name, {})[symbols.variable_in(self._own.module, name)] = each
         found = []
-        for name, of_name in said.items():
-            spoken_of = _SpokenOf()
-            portable = {symbol: _portable(each, spoken_of) for symbol, each in of_name.items()}
+        for name, definitions in by_name.items():
+            mentioned = _Mentioned()
+            portable = {symbol: _portable(each, mentioned) for symbol, each in definitions.items()}
             text = _TYPE_VARIABLE.sub("@_", json.dumps(portable, sort_keys=True))
-            in_types = {each for said_type in spoken_of.types for each in _DOTTED_TEXT.findall(said_type)}
-            found.append(" ".join((name, hash_of(text), *sorted(in_types | self._dotted(spoken_of.defined)))))
+            in_types = {each for type_text in mentioned.types for each in _DOTTED_TEXT.findall(type_text)}
+            found.append(" ".join((name, fingerprint_of(text), *sorted(in_types | self._dotted(mentioned.defined)))))
         return found
 
 
-class _SpokenOf:
-    """What definitions speak of: classes and functions, by module and number, and types."""
+class _Mentioned:
+    """What definitions mention: classes and functions, by module and number, and types."""
 
     def __init__(self) -> None:
         self.defined: set[tuple[int, int | str]] = set()
         self.types: set[str] = set()
 
-    def add(self, said: Mapping[str, Any]) -> None:
-        """Remember what `said` is about."""
-        number = said.get("class_id", said.get("function_id"))
-        if number is not None and "module_id" in said:
-            self.defined.add((said["module_id"], number))
-        if isinstance(text := said.get("string"), str):
+    def add(self, described: Mapping[str, Any]) -> None:
+        """Add the definition or type that `described` is."""
+        number = described.get("class_id", described.get("function_id"))
+        if number is not None and "module_id" in described:
+            self.defined.add((described["module_id"], number))
+        if isinstance(text := described.get("string"), str):
             self.types.add(text)
 
 
@@ -392,7 +392,7 @@ _OBJECT: Final = symbols.class_in(symbols.namespace("builtins"), "object")
 
 
 def _function_of(target: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The function of a target; with overrides or without, it is the one that is named."""
+    """The function that a target names, with or without its overrides."""
     what = target["target"]
     if not isinstance(what, dict):
         return None
@@ -406,13 +406,13 @@ def _file(entry: Mapping[str, Any]) -> str:
     return link
 
 
-def _without_places(message: str) -> str:
-    """A complaint without the folders of this run that were searched in vain."""
+def _without_folders(message: str) -> str:
+    """A message without the list of folders that were searched, which are those of this run."""
     return message.partition(_SEARCHED)[0]
 
 
 def _start(location: str | None) -> tuple[int, int]:
-    """Where it begins; what has no place, because nobody wrote it, comes last."""
+    """Where a location begins; what is not in the source comes last."""
     if location is None:
         return 1 << 30, 0
     line, _, column = location.partition("-")[0].partition(":")
@@ -420,8 +420,8 @@ def _start(location: str | None) -> tuple[int, int]:
 
 
 def _type(described: Mapping[str, Any]) -> str | None:
-    said = described.get("type", {}).get("string")
-    return None if said is None else _TYPE_VARIABLE.sub("@_", said)
+    text = described.get("type", {}).get("string")
+    return None if text is None else _TYPE_VARIABLE.sub("@_", text)
 
 
 def _signatures(function: Mapping[str, Any]) -> str:
@@ -444,28 +444,28 @@ def _parameter(kind: str, described: Mapping[str, Any]) -> str:
     return f"{stars}{described.get('name', '_')}: {annotation}{default}"
 
 
-def _portable(said: Any, spoken_of: _SpokenOf) -> Any:
-    """What a report says of a definition, without the numbers and places of this run; and what it speaks of.
+def _portable(described: Any, mentioned: _Mentioned) -> Any:
+    """A definition of a report without numbers and locations of this run; adds to what is `mentioned`.
 
-    Neither the decorators nor the classes of a union come in an order that means anything.
+    Decorators and the classes of a union are sorted, because their order means nothing.
     """
-    if isinstance(said, list):
-        return [_portable(each, spoken_of) for each in said]
-    if not isinstance(said, dict):
-        return said
-    spoken_of.add(said)
+    if isinstance(described, list):
+        return [_portable(each, mentioned) for each in described]
+    if not isinstance(described, dict):
+        return described
+    mentioned.add(described)
     found: dict[str, Any] = {}
-    for key, value in said.items():
+    for key, value in described.items():
         if key == "fields":  # which may be called anything
-            found[key] = {name: _portable(field, spoken_of) for name, field in value.items()}
+            found[key] = {name: _portable(field, mentioned) for name, field in value.items()}
         elif key == "decorator_callees":
-            found[key] = [_in_order(value[place], spoken_of) for place in sorted(value, key=_start)]
+            found[key] = [_in_order(value[place], mentioned) for place in sorted(value, key=_start)]
         elif key == "classes":
-            found[key] = _in_order(value, spoken_of)
+            found[key] = _in_order(value, mentioned)
         elif key not in _INSIDE:
-            found[key] = _portable(value, spoken_of)
+            found[key] = _portable(value, mentioned)
     return found
 
 
-def _in_order(said: Iterable[Any], spoken_of: _SpokenOf) -> list[Any]:
-    return sorted((_portable(each, spoken_of) for each in said), key=lambda each: json.dumps(each, sort_keys=True))
+def _in_order(listed: Iterable[Any], mentioned: _Mentioned) -> list[Any]:
+    return sorted((_portable(each, mentioned) for each in listed), key=lambda each: json.dumps(each, sort_keys=True))

@@ -1,4 +1,4 @@
-"""Read a SCIP index, whoever made it: find its documents without parsing them, then turn each into our `Document`.
+"""Read a SCIP index of any indexer: find its documents without parsing them, then turn each into a `Document`.
 
 An index may be several `Index` messages one after the other (that is how indexers stream), so a path may come up more
 than once: its slices are parsed as one document. A document says what its columns count; if it does not, they are units
@@ -26,7 +26,7 @@ from codeanatomy.index.positions import Positions
 from codeanatomy.repo.reading import open_regular
 
 SCIP_PYTHON: Final = "scip-python"
-"""The indexer that reads every source as UTF-8, whatever its coding cookie says."""
+"""The indexer that reads every source as UTF-8 and ignores its coding cookie."""
 
 _METADATA, _DOCUMENTS, _EXTERNAL_SYMBOLS = 1, 2, 3
 _RELATIVE_PATH: Final = 1
@@ -45,7 +45,7 @@ class Slice(NamedTuple):
 
 @dataclass(frozen=True)
 class ScipIndex:
-    """An index that was looked at but not read: where in its file the documents are."""
+    """An index file and the positions of its documents, not parsed yet."""
 
     path: Path
     tool: str
@@ -61,7 +61,7 @@ class ScipIndex:
 
 @dataclass
 class ScipDocument(Document):
-    """What an index says about one file, and how much of it made no sense."""
+    """The document of one file, and how many of its entries are invalid."""
 
     dropped_places: int = 0
     dropped_symbols: int = 0
@@ -112,7 +112,7 @@ def read_external_symbols(data: Iterable[bytes]) -> list[Symbol]:
 
 
 class _Information(NamedTuple):
-    """What one message says of a symbol, in our words."""
+    """What one message has about a symbol."""
 
     kind: str
     display_name: str
@@ -133,7 +133,7 @@ class _Reading:
         self._local_names: dict[str, str] = {}
 
     def document(self, parsed: scip.Document) -> ScipDocument:
-        """Everything `parsed` says."""
+        """Read everything in `parsed`."""
         document = ScipDocument()
         self._add_occurrences(parsed, document)
         for information in parsed.symbols:
@@ -165,13 +165,13 @@ class _Reading:
         document.occurrences = [Occurrence(*key, bits) for key, bits in roles.items()]
 
     def add_information(self, information: scip.SymbolInformation) -> None:
-        """Keep what is said of a symbol; of what is said twice, the first."""
+        """Add what a message has about a symbol; of duplicates the first counts."""
         symbol = self._symbol(information.symbol)
         if symbol is None:
             return
-        said = self._said(symbol, information)
+        new = self._read_information(symbol, information)
         before = self._information.get(symbol)
-        self._information[symbol] = said if before is None else _Information(*map(_either, before, said))
+        self._information[symbol] = new if before is None else _Information(*map(_either, before, new))
         for each in information.relationships:
             if (related := self._symbol(each.symbol)) is not None:
                 known = self._relationships.get((symbol, related), Relationship(symbol, related))
@@ -184,11 +184,11 @@ class _Reading:
                     known.is_definition or each.is_definition,
                 )
 
-    def _said(self, symbol: str, information: scip.SymbolInformation) -> _Information:
+    def _read_information(self, symbol: str, information: scip.SymbolInformation) -> _Information:
         documentation = list(information.documentation)
         signature = information.signature_documentation.text
         if not signature and documentation and (fenced := _FENCE.fullmatch(documentation[0])):
-            signature = fenced[1]  # how it was done before there was a field for it
+            signature = fenced[1]  # older indexers have no field for it
             del documentation[0]
         return _Information(
             scip.KINDS.get(information.kind, ""),
@@ -200,21 +200,21 @@ class _Reading:
 
     def symbols(self) -> list[Symbol]:
         """What is known of each symbol."""
-        return [self._known(symbol, said) for symbol, said in self._information.items()]
+        return [self._known(symbol, information) for symbol, information in self._information.items()]
 
-    def _known(self, symbol: str, said: _Information) -> Symbol:
-        kind, qname = said.kind or _kind(symbol), symbols.dotted(symbol)
-        if said.display_name:
-            name = said.display_name
+    def _known(self, symbol: str, information: _Information) -> Symbol:
+        kind, qname = information.kind or _kind(symbol), symbols.dotted(symbol)
+        if information.display_name:
+            name = information.display_name
         elif qname is None:
             name = self._local_names.get(symbol, symbol.partition("@")[0])
         else:
             name = qname if kind == "module" else qname.rpartition(".")[2]
-        signature, documentation = said.signature or None, said.documentation or None
-        return Symbol(symbol, kind, name, qname, signature, documentation, said.enclosing_symbol or None)
+        signature, documentation = information.signature or None, information.documentation or None
+        return Symbol(symbol, kind, name, qname, signature, documentation, information.enclosing_symbol or None)
 
     def _symbol(self, raw: str) -> str | None:
-        """A symbol in our spelling; None if it is none."""
+        """A symbol as `symbols` spells it; None if it is not valid."""
         if raw not in self._canonical:
             self._canonical[raw] = self._spelled(raw)
         return self._canonical[raw]
@@ -246,8 +246,8 @@ def _kind(symbol: str) -> str:
     return "module" if kind == "meta" and symbol.endswith("/__init__:") else kind
 
 
-def _either(before: str, said: str) -> str:
-    return before or said
+def _either(before: str, new: str) -> str:
+    return before or new
 
 
 def _scanned(path: Path, data: mmap.mmap) -> ScipIndex:

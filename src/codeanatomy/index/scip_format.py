@@ -2,8 +2,8 @@
 
 A class here is read twice: by the type checker, and by `_described`, which turns annotations and field numbers into a
 protobuf descriptor. So there is no compiler, no generated file, and one description. Only `new` and `parse` make
-messages; what they return behaves as the class says. Fields that nobody here reads or writes are left out: a parser
-skips them.
+messages; what they return behaves as the class says. Fields that are neither read nor written here are left out: a
+parser skips them.
 
 Enumerations are written as whole numbers, which is the same on the wire.
 """
@@ -22,7 +22,7 @@ UTF8_TEXT: Final = 1
 """Text encoding of a project's files."""
 
 UTF8, UTF16, UTF32 = 1, 2, 3
-"""What columns of a document count; 0 leaves it unsaid."""
+"""The unit of columns in a document; 0 is unspecified."""
 
 SEVERITIES: Final = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
@@ -76,7 +76,7 @@ def _at(number: int) -> Any:
 
 
 class ToolInfo:
-    """Who made an index."""
+    """The program that created an index."""
 
     name: str = _at(1)
     version: str = _at(2)
@@ -84,7 +84,7 @@ class ToolInfo:
 
 
 class Metadata:
-    """What is true of a whole index."""
+    """Metadata of an index."""
 
     version: int = _at(1)
     tool_info: ToolInfo = _at(2)
@@ -110,7 +110,7 @@ class Signature:
 
 
 class SymbolInformation:
-    """What is known of a symbol."""
+    """What an index has about a symbol."""
 
     symbol: str = _at(1)
     documentation: Repeated[str] = _at(3)
@@ -122,7 +122,7 @@ class SymbolInformation:
 
 
 class Diagnostic:
-    """A complaint."""
+    """A diagnostic."""
 
     severity: int = _at(1)
     code: str = _at(2)
@@ -213,7 +213,7 @@ def _described(kind: type) -> Any:
 
 
 def _made() -> dict[type, Any]:
-    """Protobuf's class for each of ours, in a pool that nobody else sees."""
+    """Protobuf's class for each of ours, in a private pool."""
     file = descriptor_pb2.FileDescriptorProto(name="codeanatomy/scip.proto", package=PACKAGE, syntax="proto3")
     file.message_type.extend(map(_described, _MESSAGES))
     pool = descriptor_pool.DescriptorPool()

@@ -39,7 +39,7 @@ _SECONDS_PER_MEGABYTE: Final = 120.0
 
 @dataclass
 class ScipFileProvider:
-    """An index that somebody made."""
+    """An existing index file."""
 
     path: Path
     content: str
@@ -50,7 +50,7 @@ class ScipFileProvider:
 
     @classmethod
     def of(cls, path: Path) -> ScipFileProvider:
-        """The index at `path`, identified by its bytes."""
+        """The index at `path`; a hash of its bytes identifies it."""
         try:
             with open_regular(path, follow_link=True) as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()[:24]
@@ -59,7 +59,7 @@ class ScipFileProvider:
         return cls(path, digest)
 
     def choice(self) -> dict[str, str | None]:
-        """How it is asked for."""
+        """The options that choose it."""
         return {"choice": NAME, "scip": str(self.path)}
 
     def run(
@@ -71,7 +71,7 @@ class ScipFileProvider:
         cancelled: Event,
         asked: Collection[str] | None = None,
     ) -> Results:
-        """Hand out the documents of `files`; those that the index lacks are failures."""
+        """Yield the documents of `files`; a file without a document is a failure."""
         del modules, scratch, cancelled
         index = open_index(self.path)
         self._external = read_external_symbols(index.read(index.external))
@@ -79,13 +79,13 @@ class ScipFileProvider:
         yield from _shards(index, names, root)
 
     def external_symbols(self) -> Sequence[Symbol]:
-        """What the index says of other packages."""
+        """Symbols of other packages."""
         return self._external
 
 
 @dataclass
 class ScipPythonProvider:
-    """An index that scip-python makes."""
+    """An index that scip-python creates."""
 
     tool: ScipPython
     name: str = NAME
@@ -95,11 +95,11 @@ class ScipPythonProvider:
 
     @property
     def fingerprint(self) -> str:
-        """Whatever of it can alter a document."""
+        """Everything about it that can change a document."""
         return f"scip-python {self.tool.version}"
 
     def choice(self) -> dict[str, str | None]:
-        """How it is asked for."""
+        """The options that choose it."""
         return {"choice": NAME, "scip": None}
 
     def run(
@@ -111,7 +111,7 @@ class ScipPythonProvider:
         cancelled: Event,
         asked: Collection[str] | None = None,
     ) -> Results:
-        """Mirror the snapshot, index it in one run, hand out the documents."""
+        """Mirror the snapshot, index it in one run, yield the documents."""
         readable = {file.path: file.size for file in files}
         mirror = Mirror(root, scratch / "mirror")
         mirror.add(module for module in modules if module.path in readable)
@@ -135,7 +135,7 @@ class ScipPythonProvider:
         yield from _shards(index, names, root)
 
     def external_symbols(self) -> Sequence[Symbol]:
-        """What the index says of other packages."""
+        """Symbols of other packages."""
         return self._external
 
 

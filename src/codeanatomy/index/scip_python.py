@@ -1,4 +1,4 @@
-"""Run scip-python, a SCIP indexer made of pyright, on a tree that nobody vouches for.
+"""Run scip-python, a SCIP indexer based on pyright, on an untrusted tree.
 
 What it would do by itself, and what keeps it from that:
 
@@ -39,7 +39,7 @@ _HEAP_SHARE: Final = 0.7  # of that for JavaScript objects; the rest is young ob
 
 @dataclass(frozen=True)
 class ScipPython:
-    """An installed scip-python: the interpreter, the script and its version, all told without running it."""
+    """An installed scip-python: the interpreter, the script and its version, all found without running it."""
 
     node: Path
     script: Path
@@ -47,7 +47,7 @@ class ScipPython:
 
 
 def find_scip_python(repo: Path) -> ScipPython | None:
-    """The scip-python of the caller's PATH; one that the analysed repository brings along is not looked at."""
+    """The scip-python on PATH; one inside the analysed repository is ignored."""
     script, node = _find("scip-python", repo), _find("node", repo)
     if script is None or node is None or script.suffix not in (".js", ".cjs", ".mjs"):
         return None
@@ -87,7 +87,7 @@ def run_scip_python(
 
 
 def command_line(tool: ScipPython, tree: Path, scratch: Path, memory_bytes: int) -> list[str]:
-    """What is started, after writing what it needs to `scratch`."""
+    """The command to run, after its files are written to `scratch`."""
     packages = scratch / "packages.json"
     packages.write_text("[]", encoding="utf-8")
     heap = int(memory_bytes * _HEAP_SHARE) >> 20
@@ -99,7 +99,7 @@ def command_line(tool: ScipPython, tree: Path, scratch: Path, memory_bytes: int)
 
 
 def environment(scratch: Path) -> dict[str, str]:
-    """All that the process gets to know of its surroundings; every directory is empty."""
+    """The environment of the process; every directory in it is empty."""
     places = {"PATH": "nothing", "HOME": "home", "TMPDIR": "tmp"}
     for place in places.values():
         (scratch / place).mkdir()
@@ -107,7 +107,7 @@ def environment(scratch: Path) -> dict[str, str]:
 
 
 def configuration(search: Sequence[Path]) -> Mapping[str, Any]:
-    """What pyright is told: look at every file, obey nobody else, think of one platform."""
+    """The configuration of pyright: read every file, use no other configuration, assume one platform."""
     return {
         "include": ["."],
         "exclude": ["**/__pycache__"],  # by default it leaves out hidden directories and virtual environments

@@ -11,7 +11,6 @@ a version (often a commit hash) would make another symbol of the same thing at e
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Final, NamedTuple
 
@@ -62,11 +61,6 @@ def local(number: str, path: str) -> str:
 def is_local(symbol: str) -> bool:
     """Whether a symbol means something in one file only."""
     return symbol.startswith("local ")
-
-
-def node_id(symbol: str) -> str:
-    """The id of a symbol's node."""
-    return f"s:{hashlib.sha256(symbol.encode()).hexdigest()[:24]}"
 
 
 def without_version(symbol: str) -> str:

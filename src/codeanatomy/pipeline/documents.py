@@ -48,4 +48,4 @@ class Documents:
         if self.replaced:
             raise AssertionError("documents that workers read are stored")
         narrow = replace(DOCUMENTS, columns=tuple(DOCUMENTS.column(name) for name in columns))
-        return read_table(spark, self.state, narrow, self.version, keys=owners)
+        return read_table(spark, self.state, narrow, self.version, owners=owners)

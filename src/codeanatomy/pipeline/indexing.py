@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codeanatomy.catalogue.tables import DOCUMENTS
-from codeanatomy.engine.places import scratch_directory
+from codeanatomy.engine.directories import scratch_directory
 from codeanatomy.engine.rows import as_frame, computed, map_batches
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
 from codeanatomy.index.provider import Failed, Provider, Reader, Shard

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from codeanatomy.catalogue.tables import REPO_FILES
-from codeanatomy.engine.places import cache_directory
+from codeanatomy.engine.directories import cache_directory
 from codeanatomy.engine.profiles import profile_named, shuffle_partitions_for
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
@@ -148,7 +148,7 @@ def engine_settings(request: BuildRequest, snapshot: Snapshot) -> EngineSettings
         shuffle_partitions=shuffle_partitions_for(_ROW_BYTES_PER_SOURCE_BYTE * source_bytes),
         short_run=source_bytes < _SHORT_RUN_BYTES,
         long_run=source_bytes > _LONG_RUN_BYTES,
-        preload=("codeanatomy.extract", "codeanatomy.store.parts"),
+        preload=("codeanatomy.extract", "codeanatomy.store.filewriter"),
         conf=request.spark_conf,
     )
 

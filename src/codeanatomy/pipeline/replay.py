@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, REPO_FILES, STORED_TABLES
-from codeanatomy.engine.places import scratch_directory
+from codeanatomy.engine.directories import scratch_directory
 from codeanatomy.errors import InputError, StateError
 from codeanatomy.index.documents import INDEX_REVISION
 from codeanatomy.pipeline.context import Build, Engine
@@ -33,7 +33,7 @@ from codeanatomy.rules.recorded import compile_recorded
 from codeanatomy.store.audit import digests_on_disk
 from codeanatomy.store.builds import BuildRecord, check_whole, find_build, list_builds
 from codeanatomy.store.bundles import read_bundle_text
-from codeanatomy.store.loans import lend_table
+from codeanatomy.store.linked import link_table
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.state import State, create_state, open_state
 from codeanatomy.store.tables import TablePin, read_arrow
@@ -102,7 +102,7 @@ def replay(
         beside = create_state(inputs.location, state.buckets, inputs.repo_id)
         for name in (FACTS.name, DOCUMENTS.name):
             if name in found.tables:
-                beside = lend_table(state, name, found.tables[name].version, beside)
+                beside = link_table(state, name, found.tables[name].version, beside)
         documents = found.tables.get(DOCUMENTS.name)
         with Engine(inputs.settings, clock, spark) as engine:
             build_again = Build(beside, None, inputs, Plan(Mode.FULL, ("replay",)), Strategy.HYBRID, clock, engine)

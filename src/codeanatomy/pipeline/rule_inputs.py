@@ -32,8 +32,8 @@ from codeanatomy.pipeline.scope import Scope
 from codeanatomy.repo.files import file_table
 from codeanatomy.rules.compiler import CompiledRule, unmade
 from codeanatomy.rules.evaluator import RuleInputs
-from codeanatomy.store.shared import keep_collected
 from codeanatomy.store.state import State
+from codeanatomy.store.temporary import write_temporary
 
 INLINE_BYTES = 512 << 10
 """A frame of rows in the driver carries all of them into every query; more than this is better read from a file."""
@@ -134,7 +134,7 @@ def small_frame(spark: SparkSession, rows: pa.Table, name: str, state: State) ->
     """Rows of the driver as a frame of one partition, inside the plan or in a file."""
     if rows.nbytes <= INLINE_BYTES or not state.location.is_local:
         return as_frame(spark, rows)
-    return keep_collected(spark, rows, name, state).coalesce(1)
+    return write_temporary(spark, rows, name, state).coalesce(1)
 
 
 def _read_by(rules: Sequence[CompiledRule], datasets: Sequence[Dataset]) -> list[Dataset]:

@@ -21,9 +21,9 @@ from codeanatomy.store.audit import check_bytes, digests_on_disk
 from codeanatomy.store.builds import BuildRecord, current_build
 from codeanatomy.store.digests import SetDigest
 from codeanatomy.store.failures import writing
+from codeanatomy.store.filewriter import identity_digest
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS, own_digests
-from codeanatomy.store.parts import identity_digest
 from codeanatomy.store.state import State, open_state
 from codeanatomy.store.tables import TablePin, read_arrow
 

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, SHARED_VIEWS, STORED_TABLES
 from codeanatomy.engine.rows import as_frame
-from codeanatomy.engine.session import tuned
+from codeanatomy.engine.session import session_options
 from codeanatomy.engine.settings import job_conf
 from codeanatomy.pipeline.answering import Knowledge, answer
 from codeanatomy.pipeline.context import Build
@@ -29,8 +29,8 @@ from codeanatomy.rules.compiler import CompiledRule, by_output, needed_rules
 from codeanatomy.rules.evaluator import RuleInputs
 from codeanatomy.store.datafiles import CollectedRows, collect_rows, digest_rows
 from codeanatomy.store.digests import NO_ROWS, SetDigest
-from codeanatomy.store.shared import keep, shared_rows
 from codeanatomy.store.tables import Replaced, TablePin, WrittenTable, read_table, replace_rows
+from codeanatomy.store.temporary import materialize, temporary_rows
 
 if TYPE_CHECKING:
     from codeanatomy.engine.rows import Rows
@@ -53,8 +53,8 @@ def compute_tables(
     rules = needed_rules(build.inputs.rules, documents=sources.documents is not None)
     conf = {} if sources.workers else job_conf(len(sources.files()))
     with (
-        shared_rows(build.state),
-        tuned(build.spark, conf),
+        temporary_rows(build.state),
+        session_options(build.spark, conf),
         RuleInputs(build.spark) as inputs,
         RuleInputs(build.spark) as of_all,
     ):
@@ -126,7 +126,7 @@ class _Computation:
             if self.sources.workers:
                 written = replace_rows(self._whole(table), table, build.state, base, replaced)
                 owners = None if replaced is None else replaced.owners
-                frame = read_table(build.spark, build.state, table, written.pin.version, keys=owners)
+                frame = read_table(build.spark, build.state, table, written.pin.version, owners=owners)
                 stage.rows = written.pin.rows if replaced is None else None
             else:
                 rows = _collected(self._parts(table), table, None if replaced is None else replaced.owners)
@@ -163,7 +163,7 @@ class _Computation:
         """Rows that many rules read, computed once."""
         build = self.sources.build
         if self.sources.workers:
-            return keep(self._whole(table), table.name, build.state, by=SHARED_VIEWS[table])
+            return materialize(self._whole(table), table.name, build.state, by=SHARED_VIEWS[table])
         return small_frame(build.spark, self._whole(table).coalesce(1).toArrow(), table.name, build.state)
 
 

@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, SCIP_DOCUMENTS, STORED_TABLES
-from codeanatomy.engine.places import scratch_directory
+from codeanatomy.engine.directories import scratch_directory
 from codeanatomy.errors import InputError
 from codeanatomy.pipeline.inputs import BuildInputs, gather
 from codeanatomy.pipeline.plan import as_built, plan_build

@@ -11,7 +11,7 @@ from typing import Final
 
 import duckdb
 
-from codeanatomy.engine.places import scratch_directory
+from codeanatomy.engine.directories import scratch_directory
 from codeanatomy.errors import InputError, MachineError
 
 _AT_FDCWD: Final = -100

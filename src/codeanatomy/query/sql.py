@@ -22,7 +22,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from codeanatomy.catalogue.columns import Dataset
-from codeanatomy.engine.places import cache_directory
+from codeanatomy.engine.directories import cache_directory
 from codeanatomy.errors import CodeAnatomyError, InputError, MachineError, StateError
 from codeanatomy.query.interrupts import interruptible
 from codeanatomy.query.views import PUBLIC, view_of

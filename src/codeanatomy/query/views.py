@@ -30,8 +30,8 @@ from codeanatomy.catalogue.tables import (
     STORED_TABLES,
     VIEWS,
 )
-from codeanatomy.rules.compiler import DIALECT, compile_rules
-from codeanatomy.rules.definition import Rule, load_rules
+from codeanatomy.rules.compiler import DIALECT, CompiledRule, compile_rules
+from codeanatomy.rules.definition import load_rules
 
 CPG_PROPS = Dataset(
     "cpg_props",
@@ -84,8 +84,9 @@ def view_of(name: str) -> View:
     if dataset is CPG_PROPS:
         return View(dataset, _properties(), (CPG_NODES.name, CPG_EDGES.name))
     if dataset in VIEWS:
-        rules = [rule for rule in load_rules() if rule.output == dataset]
-        return View(dataset, _union(rule_query(rule) for rule in rules), _inputs_of(rules))
+        rules = compile_rules([rule for rule in load_rules() if rule.output == dataset])
+        inputs = {name for rule in rules for name in rule.inputs}
+        return View(dataset, _union(rule_query(rule) for rule in rules), tuple(inputs))
     if dataset is SCIP_DOCUMENTS:
         return View(dataset, exp.select(*map(exp.column, dataset.names())).from_(DOCUMENTS.name), (DOCUMENTS.name,))
     if dataset in DOCUMENT_VIEWS:
@@ -115,22 +116,11 @@ def fact_query(dataset: Dataset) -> exp.Query:
     )
 
 
-def rule_query(rule: Rule) -> exp.Query:
-    """A rule in DuckDB's dialect, with every column of its output."""
-    body = sqlglot.parse_one(rule.sql, dialect=DIALECT, into=exp.Select)
-    given = set(body.named_selects)
-    constants = rule.constants()
-    columns = (
-        exp.column(c.name)
-        if c.name in given
-        else exp.alias_(exp.cast(exp.convert(constants.get(c.name)), _duckdb_type(c.type)), c.name)
-        for c in rule.output.columns
+def rule_query(compiled: CompiledRule) -> exp.Query:
+    """A rule over the datasets it reads, to be written in DuckDB's dialect."""
+    return sqlglot.parse_one(
+        compiled.sql_over({name: name for name in compiled.inputs}), dialect=DIALECT, into=exp.Select
     )
-    return exp.select(*columns).from_(body.subquery("rule"))
-
-
-def _inputs_of(rules: list[Rule]) -> tuple[str, ...]:
-    return tuple({name for rule in compile_rules(rules) for name in rule.inputs})
 
 
 def _properties() -> exp.Query:
@@ -161,14 +151,3 @@ def _properties() -> exp.Query:
 def _union(queries: Iterable[exp.Query]) -> exp.Query:
     first, *rest = queries
     return exp.union(first, *rest, distinct=False) if rest else first
-
-
-def _duckdb_type(arrow: pa.DataType) -> str:
-    names = {
-        pa.string(): "text",
-        pa.int32(): "int",
-        pa.int64(): "bigint",
-        pa.float64(): "double",
-        pa.bool_(): "boolean",
-    }
-    return names[arrow]

@@ -1,8 +1,8 @@
-"""What the analysed repository may say about its own analysis: which files, and where its modules start.
+"""Settings that the analysed repository may choose for its own analysis: which files, and where its modules start.
 
 Read from `codeanatomy.toml`, or else from `[tool.codeanatomy]` in `pyproject.toml`, at the top of the
-tree. Nothing here may ever choose a program, a path outside the tree or anything else that acts: the
-file belongs to whoever wrote the repository, not to whoever analyses it. Links are not followed.
+tree. No setting here may choose a program, a path outside the tree or anything else with an effect: the file
+belongs to the authors of the repository, not to the user who analyses it. Links are not followed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def read_config(root: Path) -> RepoConfig:
     if own is not None:
         return _config(_parsed("codeanatomy.toml", own), "codeanatomy.toml")
     project = read_optional(root / "pyproject.toml", _MAX_BYTES)
-    # A project file that does not mention us may be in any state; that is not our business.
+    # A project file that does not mention codeanatomy may be invalid; that is not an error here.
     if project is None or b"codeanatomy" not in project:
         return RepoConfig()
     tool = _parsed("pyproject.toml", project).get("tool")
@@ -59,7 +59,7 @@ def _config(table: object, where: str) -> RepoConfig:
         raise InputError(f"{where} must be a table with {', '.join(_KEYS)}")
     for key, value in table.items():
         if key not in _KEYS:
-            continue  # an option of whoever runs us, who may name this file with --config
+            continue  # an option of the user, who may name this file with --config
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise InputError(f"'{key}' in {where} must be a list of strings")
     return RepoConfig(
@@ -70,7 +70,7 @@ def _config(table: object, where: str) -> RepoConfig:
 
 
 def source_root(text: str, where: str) -> str:
-    """A source root in its one spelling: relative to the top, which is the empty text."""
+    """A source root, normalized: relative to the top, which is the empty text."""
     path = PurePosixPath(text)
     if path.is_absolute() or ".." in path.parts:
         raise InputError(f"root '{text}' in {where} leaves the repository", hint="give a directory relative to its top")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """Paths that came, went, changed, or carry an old file's content under a new name (new path → old path)."""
+    """Paths that were added, modified, deleted or renamed (new path → old path)."""
 
     added: tuple[str, ...]
     modified: tuple[str, ...]
@@ -21,7 +21,7 @@ def diff_files(
 ) -> FileChanges:
     """Compare two maps of path to content; a content gone from one path and new at another is a rename.
 
-    Of a file that was not read, `unread` has what stands for its content: nobody knows whether two are the same.
+    `unread` has the stand-ins for contents of files that were not read: two that are equal may still differ.
     """
     gone = sorted(before.keys() - after.keys())
     came = sorted(after.keys() - before.keys())

@@ -1,4 +1,4 @@
-"""The files of a snapshot with their module names: the one form in which stages see them, and the same as a table."""
+"""The files of a snapshot with their module names, as values and as a table. All stages use this form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codeanatomy.repo.snapshot import ScannedFile
 
 
 class SourceFile(NamedTuple):
-    """A scanned file, and the module it is."""
+    """A scanned file and its module name."""
 
     path: str
     file_id: str
@@ -25,7 +25,7 @@ class SourceFile(NamedTuple):
 
     @property
     def state(self) -> str:
-        """Its content; of a file that was not read, all that is known of it."""
+        """Its content; for a file that was not read, a stand-in made of all that is known."""
         return self.content_id or f"{self.status} {self.size} {self.detail}"
 
 

@@ -1,7 +1,7 @@
-"""Read what git left on disk, without running git: nothing of the analysed tree may cause execution.
+"""Read files of git without running git: nothing in the analysed tree may cause execution.
 
-A `.git` file may point anywhere; what it leads to is read only as a few small text files, of which
-nothing but a well-formed commit id, ignore patterns or a remote's address gets out.
+A `.git` file may point anywhere; only small text files are read there, and only a well-formed commit id,
+ignore patterns or the address of a remote are returned.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def _git_directories(root: Path) -> tuple[Path, Path] | None:
         own = _pointed(root, pointer.removeprefix(b"gitdir:")) if pointer.startswith(b"gitdir:") else own
     if own.is_symlink() or not own.is_dir():
         return None
-    shared = read_optional(own / "commondir", _SMALL)
-    return own, own if shared is None else _pointed(own, shared)
+    common = read_optional(own / "commondir", _SMALL)
+    return own, own if common is None else _pointed(own, common)
 
 
 def _pointed(base: Path, text: bytes) -> Path:
@@ -84,7 +84,7 @@ def _pointed(base: Path, text: bytes) -> Path:
 
 
 def _ref_value(name: bytes, directories: tuple[Path, Path]) -> bytes | None:
-    """What a ref says: its own file first, the packed ones after."""
+    """The value of a ref: from its own file, or else from the packed refs."""
     for directory in directories:
         if (value := read_optional(_pointed(directory, name), _SMALL)) is not None:
             return value

@@ -1,7 +1,7 @@
-"""Which repository this is: what tells it from others when a state is given to the wrong one.
+"""The identity of a repository, to detect a state that belongs to another one.
 
-Where it was cloned from says so on every machine, whatever the directory is called. A repository without a remote is
-its directory; work trees are that of the repository they belong to. Nothing is run to find out.
+It is the address it was cloned from, which is the same on every machine and in every directory. A repository without a
+remote is identified by its directory; work trees by that of their repository. No program is run.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from codeanatomy.repo.git import git_home, remote_url
 
 @dataclass(frozen=True)
 class Identity:
-    """Where a repository was cloned from, without scheme and credentials, if it was; and where it is."""
+    """The remote of a repository, without scheme and credentials, if it has one; and its directory."""
 
     remote: str | None
     place: str
 
     def __str__(self) -> str:
-        """How it is told to people."""
+        """The identity in messages."""
         return self.remote or self.place
 
     def may_be(self, other: Identity, *, same_place: bool) -> bool:
-        """Whether both can be the same repository; `same_place` if what is known of the other lies inside this one."""
+        """Whether both can be the same repository; `same_place` if the other identity is stored inside this one."""
         if self.remote and other.remote:
             return self.remote == other.remote
         return same_place or self.place == other.place
 
     def as_text(self) -> str:
-        """The identity as a state remembers it."""
+        """The identity as a state stores it."""
         return json.dumps(asdict(self))
 
 
@@ -42,13 +42,13 @@ def identify(root: Path) -> Identity:
 
 
 def identity_from(text: str) -> Identity:
-    """The identity that a state remembers; ValueError if that is none."""
+    """The identity that a state stores; ValueError if it is invalid."""
     try:
         known = Identity(**json.loads(text))
     except (TypeError, RecursionError) as error:
         raise ValueError("not an identity") from error
     if not isinstance(known.place, str) or not isinstance(known.remote, str | None):
-        raise ValueError("not an identity")  # noqa: TRY004 - a text that is none, however that shows
+        raise ValueError("not an identity")  # noqa: TRY004 - an invalid text, like any other
     return known
 
 

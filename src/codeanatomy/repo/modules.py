@@ -1,4 +1,4 @@
-"""The dotted name each file answers to, from the set of paths alone.
+"""The module name of each file, from the set of paths alone.
 
 - A **source root** is where names start: the longest configured root that contains the file; else the
   innermost directory above it called `src`, if neither that nor any directory above it is a package;
@@ -9,8 +9,8 @@
 - A top-level directory `foo-stubs` holds the stubs of `foo` and goes by that name (PEP 561).
 - Parts that are not identifiers stay as they are: such a file cannot be imported, but needs a name.
 
-Two files may share a name (a module and its stub, a file in two roots); choosing is not done here. No
-file is read.
+Two files may share a name (a module and its stub, a file in two roots); this module does not choose
+between them. No file is read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 NAMING_REVISION = 1
-"""To be raised whenever some path gets another name."""
+"""Raise it whenever some path gets another name."""
 
 _SUFFIXES = (".py", ".pyi", ".pyw")
 _INIT_FILES = ("__init__.py", "__init__.pyi")

@@ -1,4 +1,4 @@
-"""Read files of the analysed tree, which nobody has vouched for, and files that the user names.
+"""Read files of the analysed tree, which are untrusted, and files that the user names.
 
 Never blocks on a fifo, never reads past a limit. A link in the last component is followed only if the user named it.
 """
@@ -15,7 +15,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_regular(path: Path | bytes, *, follow_link: bool = False) -> io.BufferedReader:
-    """A regular file, opened; OSError for anything else."""
+    """Open a regular file; OSError for anything else."""
     stream = os.fdopen(os.open(path, _FLAGS | (0 if follow_link else os.O_NOFOLLOW)), "rb")
     if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         return stream

@@ -1,4 +1,4 @@
-"""What a scan says about a tree: values only, no file is read here except the cache of stats."""
+"""The result of a scan, as values. No file is read here except the stat cache."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+from codeanatomy.catalogue.ids import short_hash
 
 FileStatus = Literal["ok", "too_large", "unreadable"]
 SkipReason = Literal["ignored", "link", "special", "name_not_utf8", "virtual_environment", "unreadable"]
@@ -34,7 +36,7 @@ class ScannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was not looked into, and why. A directory stands for everything below it."""
+    """A path that was skipped, and why. A directory stands for everything below it."""
 
     path: str
     reason: SkipReason
@@ -42,7 +44,7 @@ class Skipped:
 
 
 class Stamp(NamedTuple):
-    """What the file system says about a file without reading it."""
+    """The attributes of a file that show a change without reading it."""
 
     size: int
     mtime_ns: int
@@ -57,16 +59,16 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StatCache:
-    """The stamp and content of every file an earlier scan read, so that the next need not read it again."""
+    """The stamp and content of every file that an earlier scan read, so that the next one need not read it."""
 
     scanned_at_ns: int = 0
     entries: Mapping[str, tuple[Stamp, str]] = field(default_factory=dict)
 
     def content_id(self, path: str, stamp: Stamp) -> str | None:
-        """The content of a file that cannot have changed since, or None.
+        """The content of a file that has not changed since, or None if it may have.
 
-        A file touched while, or shortly before, the cache was made may have changed again without its
-        timestamps showing it (git's "racy" entries), so such a file is not known.
+        A file that was modified during the scan or shortly before it may change again with the same
+        timestamps (git's "racy" entries), so such a file is read again.
         """
         known = self.entries.get(path)
         if known is None or known[0] != stamp:
@@ -74,7 +76,7 @@ class StatCache:
         return None if self._is_racy(stamp) else known[1]
 
     def has_doubts(self) -> bool:
-        """Whether some file was touched so shortly before the scan that it must be read again every time."""
+        """Whether some file was modified so shortly before the scan that every scan must read it again."""
         return any(self._is_racy(stamp) for stamp, _ in self.entries.values())
 
     def _is_racy(self, stamp: Stamp) -> bool:
@@ -135,13 +137,15 @@ class Snapshot:
 def file_id(path: str, repo_id: str = "") -> str:
     """The id of a path in a repository."""
     name = f"{repo_id}\0{path}" if repo_id else path
-    return hashlib.sha256(name.encode()).hexdigest()[:24]
+    return short_hash(name.encode())
 
 
 def snapshot_id(files: Iterable[ScannedFile], repo_id: str = "") -> str:
-    """The id of a set of files, whatever their order."""
+    """The id of a set of files, independent of their order."""
     digest = hashlib.sha256(f"{repo_id}\0".encode())
     for file in sorted(files, key=lambda file: file.path):
-        known = file.content_id or f"{file.size} {file.detail}"  # of what was not read, all that is known of it
+        known = (
+            file.content_id or f"{file.size} {file.detail}"
+        )  # a file that was not read is identified by what is known
         digest.update(f"{file.path}\0{file.status}\0{known}\0".encode())
     return digest.hexdigest()

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from codeanatomy.catalogue.ids import binding_id, definition_id, module_id, name_id, symbol_id
 from codeanatomy.catalogue.tables import ANSWERS
 from codeanatomy.index import symbols
 from codeanatomy.resolve.builtins import BUILTIN
@@ -185,8 +186,8 @@ class _Known:
             known = {node for node in nodes if node}
             if each.status == "internal":
                 self._targets |= known
-            if each.status == "external":
-                self._names |= {_last_name(node) for node in known}
+            if each.status == "external" and each.target_name and known:
+                self._names.add(_last_name(each.target_name))
 
     def agreement(self, status: str, node: str | None, name: str | None) -> str:
         """How a target goes with that; of what is not in the repository, the last name counts."""
@@ -201,7 +202,7 @@ def _property_nodes(candidate: Candidate) -> tuple[str | None, ...]:
 
 
 def _last_name(name: str) -> str:
-    return name.rpartition(".")[2].removeprefix("q:")
+    return name.rpartition(".")[2]
 
 
 def _order(candidate: Candidate) -> tuple[Any, ...]:
@@ -245,10 +246,10 @@ def _candidates(
         return Candidate(status, kind, target_id, name, is_named, call, setter, method, confidence)
 
     if isinstance(value, Function):
-        target = f"d:{value.file_id}:{value.key}"
+        target = definition_id(value.file_id, value.key)
         if value.letter == "p":
             key = resolver.setter(value)
-            itself = made("internal", "property", target, setter=f"d:{value.file_id}:{key}" if key else None)
+            itself = made("internal", "property", target, setter=definition_id(value.file_id, key) if key else None)
             given, trail = resolver.called(value) if not read else (EMPTY, frozenset())
             looked_at |= trail
             return [
@@ -263,7 +264,7 @@ def _candidates(
             return [made("internal", "descriptor", target)]
         return [made("internal", "function", target, call=target)]
     if isinstance(value, Class):
-        target = f"d:{value.file_id}:{value.key}"
+        target = definition_id(value.file_id, value.key)
         return [
             made(
                 "internal",
@@ -273,7 +274,7 @@ def _candidates(
             )
         ]
     if isinstance(value, Instance):
-        target = f"d:{value.of.file_id}:{value.of.key}"
+        target = definition_id(value.of.file_id, value.of.key)
         return [
             made(
                 "internal",
@@ -286,25 +287,25 @@ def _candidates(
     if isinstance(value, Module):
         files = index.modules.get(value.name)
         if not files:
-            return [made("internal", "module", f"q:{value.name}", name=value.name)]
-        return [made("internal", "module", f"m:{file.file_id}") for file in files]
+            return [made("internal", "module", name_id(value.name), name=value.name)]
+        return [made("internal", "module", module_id(file.file_id)) for file in files]
     if isinstance(value, Variable):
-        return [made("internal", "variable", f"b:{value.file_id}:{value.key}")]
+        return [made("internal", "variable", binding_id(value.file_id, value.key))]
     if isinstance(value, External):
         kind = "builtin" if value.name.startswith(BUILTIN) else "name"
-        target = f"q:{value.name}"
+        target = name_id(value.name)
         return [made("external", kind, target, name=value.name, call=target)]
     if isinstance(value, ExternalInstance):
-        return [made("external", "instance", f"q:{value.of}", name=value.of, is_named=False)]
+        return [made("external", "instance", name_id(value.of), name=value.of, is_named=False)]
     if isinstance(value, Symbol):
-        target = symbols.node_id(value.symbol)
+        target = symbol_id(value.symbol)
         runs = value.kind not in ("variable", "field", "module", "local", "parameter")
         name = symbols.dotted(value.symbol)
         return [made(value.status, value.kind, target, name=name, call=target if runs else None)]
     if isinstance(value, Limit):
         return [_LIMITED]
     if isinstance(value, Absent):
-        target = f"q:{value.name}"
+        target = name_id(value.name)
         return [made("absent", "name", target, name=value.name, call=target)]
     return []
 
@@ -316,7 +317,7 @@ def _method_id(resolver: Resolver, of: Class, looked_at: set[str], *names: str) 
         looked_at |= trail
         for value in found:
             if isinstance(value, Function):
-                return f"d:{value.file_id}:{value.key}"
+                return definition_id(value.file_id, value.key)
     return None
 
 

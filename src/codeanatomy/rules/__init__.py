@@ -1,1 +1,1 @@
-"""Rules: SQL files with contracts. There is no other way to make rows."""
+"""Rules: SQL files with contracts. All rows of the graph come from rules."""

@@ -1,10 +1,10 @@
-"""From rules to compiled rules: inputs, column lineage, plan identity and order, all read off the SQL itself.
+"""Compile rules: their inputs, column lineage, plan identity and order are read from the SQL.
 
 Glossary
-    inputs         datasets the SQL names; never a hand-kept list.
+    inputs         datasets that the SQL names.
     lineage        for each output column, the input columns its value comes from.
-    plan identity  hash of the qualified, normalised syntax tree and the contract: formatting, comments and the
-                   case of keywords change nothing; whatever can alter a row does.
+    plan identity  hash of the qualified, normalised syntax tree and the contract. Formatting, comments and the case
+                   of keywords do not change it; everything that can change a row does.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from sqlglot.schema import MappingSchema
 from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
 from codeanatomy.catalogue.tables import INPUTS, STORED_TABLES, VIEWS
 from codeanatomy.rules.definition import Rule, RuleError
+from codeanatomy.rules.id_check import check_ids
 
 DIALECT = "spark"
 OWNER = "file_id"
@@ -46,7 +47,7 @@ class TableReference(NamedTuple):
 
 @dataclass(frozen=True)
 class CompiledRule:
-    """A rule, and what its syntax tree says of it."""
+    """A rule, and what was read from its syntax tree."""
 
     rule: Rule
     inputs: tuple[str, ...]
@@ -56,7 +57,20 @@ class CompiledRule:
     references: tuple[TableReference, ...]
 
     def sql_over(self, views: Mapping[str, str]) -> str:
-        """The rule's SQL, reading each of its inputs from the view of that name."""
+        """The rule's SQL with every column of its output, reading each of its inputs from the view of that name.
+
+        Columns that the SQL does not give are constants of the contract or typed nulls.
+        """
+        constants = self.rule.constants()
+        columns = ", ".join(
+            f"`{column.name}`"
+            if column.name in self.columns
+            else f"CAST({_literal(constants.get(column.name))} AS {_sql_type(column.type)}) AS `{column.name}`"
+            for column in self.rule.output.columns
+        )
+        return f"SELECT {columns} FROM (\n{self._text_over(views)}\n) AS rule"  # noqa: S608 - ours, or checked
+
+    def _text_over(self, views: Mapping[str, str]) -> str:
         text = self.rule.sql
         for reference in sorted(self.references, key=lambda each: each.start, reverse=True):
             if reference.name not in self.inputs:  # a common table expression of the rule's own
@@ -67,7 +81,7 @@ class CompiledRule:
 
     @property
     def is_global(self) -> bool:
-        """Whether its rows belong to no file: they are made from what all files say."""
+        """Whether its rows belong to no file."""
         owner = next(select for select in self.tree.selects if select.alias_or_name == OWNER).unalias()
         return isinstance(owner, exp.Literal)
 
@@ -78,10 +92,12 @@ class CompiledRule:
 
 
 def compile_rules(rules: Sequence[Rule]) -> tuple[CompiledRule, ...]:
-    """Compile `rules`; refused if they break a contract or read each other in a circle."""
+    """Compile `rules`; an error if one breaks its contract or if they depend on each other in a cycle."""
     schema = MappingSchema(_schema((*INPUTS, *STORED_TABLES, *VIEWS)), dialect=DIALECT)
     compiled = tuple(_compile(rule, schema) for rule in rules)
-    dependencies(by_output(compiled))
+    outputs = by_output(compiled)
+    dependencies(outputs)
+    check_ids(outputs)
     return compiled
 
 
@@ -94,19 +110,19 @@ def by_output(compiled: Iterable[CompiledRule]) -> dict[str, tuple[CompiledRule,
 
 
 def dependencies(groups: Mapping[str, Sequence[CompiledRule]]) -> dict[str, set[str]]:
-    """For each dataset that rules make, the datasets it is made from; refused if that is a circle."""
+    """For each dataset that rules make, the datasets it is made from; an error if there is a cycle."""
     needs = {name: {needed for rule in rules for needed in rule.inputs} for name, rules in groups.items()}
     try:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
-        raise RuleError(f"rules read each other in a circle: {' → '.join(error.args[1])}") from error
+        raise RuleError(f"rules depend on each other in a circle: {' → '.join(error.args[1])}") from error
     return needs
 
 
 def needed_rules(compiled: Sequence[CompiledRule], *, documents: bool) -> tuple[CompiledRule, ...]:
-    """The rules a build evaluates: those of stored tables, and of what these read; other views wait for a reader.
+    """The rules a build evaluates: those of stored tables and of the views that these read.
 
-    Without semantic documents, rules that need them are left out; `unmade` names the datasets that are then empty.
+    Without semantic documents, rules that need them are left out; `unmade` has the views that are then empty.
     """
     usable = [c for c in compiled if documents or not c.rule.needs_documents]
     needed = {table.name for table in STORED_TABLES}
@@ -177,7 +193,7 @@ def _check_types(rule: Rule, tree: exp.Select) -> None:
 
 
 def _check_owner(compiled: CompiledRule) -> None:
-    """A row's owner is an owner of its input, unchanged, or no file at all."""
+    """The owner of a row must be the owner of an input row, unchanged, or no file."""
     expression = next(select for select in compiled.tree.selects if select.alias_or_name == OWNER).unalias()
     if compiled.is_global and expression.this == GLOBAL_OWNER:
         return
@@ -210,6 +226,14 @@ def _sql_type(arrow: pa.DataType) -> str:
         pa.bool_(): "boolean",
     }
     return names[arrow]
+
+
+def _literal(value: str | float | None) -> str:
+    """A constant of a contract as SQL."""
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    return "NULL" if value is None else repr(value)
 
 
 def _hash(value: object) -> str:

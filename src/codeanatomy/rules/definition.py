@@ -1,6 +1,6 @@
 """A rule: one `.sql` file over dataset names, with a contract in its header.
 
-The header is the comment at the top. Its prose says why the rule is as it is; its `key: value` lines are the contract:
+The header is the comment at the top. Its prose gives the reason for the rule; its `key: value` lines are the contract:
 
     output      dataset the rows go to (required)
     kind        node or edge kind, for the graph's tables
@@ -28,7 +28,7 @@ _KINDS: Mapping[str, type[NodeKind] | type[EdgeKind]] = {CPG_NODES.name: NodeKin
 
 
 class RuleError(Exception):
-    """A rule breaks its contract: a defect of the project, never of its input."""
+    """A rule breaks its contract: a defect of this program, never of its input."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Rule:
     needs_documents: bool = False
 
     def constants(self) -> dict[str, str | float]:
-        """Output columns whose value the contract gives, or would give if the SQL did not."""
+        """Output columns for which the contract has a value, used unless the SQL gives one."""
         kind_column = {CPG_NODES.name: "node_kind", CPG_EDGES.name: "edge_kind"}.get(self.output.name)
         values: dict[str, str | float] = {
             "resolution_method": self.method or "syntax",

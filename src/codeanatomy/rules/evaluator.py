@@ -1,13 +1,13 @@
-"""Evaluate compiled rules on Spark: each output as a frame, its schema as Spark analyses it held against the contract.
+"""Evaluate compiled rules on Spark: each output as a frame whose schema is checked against the contract.
 
 Nothing is computed here: frames are plans until the store writes them. The rules of one output become one statement,
-because Spark's analysis of a statement costs more than its parsing by far.
+because analysing a statement takes Spark far longer than parsing it.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,7 +17,7 @@ from codeanatomy.rules.definition import RuleError
 
 
 class RuleInputs:
-    """The frames that rules read, by dataset name. They belong to one evaluation: no other on the session sees them."""
+    """The frames that rules read, by dataset name. Other evaluations on the same session do not see them."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -25,13 +25,13 @@ class RuleInputs:
         self._views: dict[str, str] = {}
 
     def offer(self, name: str, frame: DataFrame) -> None:
-        """Let rules read `frame` under this dataset name."""
+        """Let rules read `frame` as this dataset."""
         frame.createOrReplaceTempView(f"{self._prefix}{name}")
         self._views[name] = f"{self._prefix}{name}"
 
     def evaluate(self, rules: Sequence[CompiledRule]) -> DataFrame:
         """The union of `rules`, which share one output, with every column of it."""
-        frame = self._spark.sql("\nUNION ALL\n".join(_statement(each, self._views) for each in rules))
+        frame = self._spark.sql("\nUNION ALL\n".join(each.sql_over(self._views) for each in rules))
         expected = {f.name: f.dataType for f in spark_schema(rules[0].rule.output)}
         for field in frame.schema:
             if expected[field.name] != field.dataType:
@@ -41,30 +41,10 @@ class RuleInputs:
         return frame
 
     def __enter__(self) -> RuleInputs:
-        """Nothing is offered yet."""
+        """Enter; no input is registered yet."""
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Take back what was offered."""
+        """Drop the views of the inputs."""
         for view in self._views.values():
             self._spark.catalog.dropTempView(view)
-
-
-def _statement(compiled: CompiledRule, views: Mapping[str, str]) -> str:
-    """Every column of the output, in its order: the rule's own, the contract's constants, typed nulls."""
-    constants = compiled.rule.constants()
-    columns = [
-        f"`{field.name}`"
-        if field.name in compiled.columns
-        else f"CAST({_literal(constants.get(field.name))} AS {field.dataType.simpleString()}) AS `{field.name}`"
-        for field in spark_schema(compiled.rule.output)
-    ]
-    return f"SELECT {', '.join(columns)} FROM (\n{compiled.sql_over(views)}\n)"  # noqa: S608 - ours, or held against ours
-
-
-def _literal(value: str | float | None) -> str:
-    """A constant of a contract as SQL."""
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{escaped}'"
-    return "NULL" if value is None else repr(value)

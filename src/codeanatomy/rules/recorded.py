@@ -1,8 +1,8 @@
-"""Rules as a build recorded them, compiled again.
+"""Compile the rules that a build recorded.
 
-A state may have come with the repository, so what it records is not ours. Such a rule may be made only of what our own
-rules are made of (SQL can call Java, and start programs), and what runs is the syntax tree that was looked at, never
-the text.
+A state may come with the repository, so recorded rules are untrusted (SQL can call Java and start programs). A rule may
+use only kinds of expressions and functions that the rules of this version use. What runs is the checked syntax tree,
+never the text.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def compile_recorded(sources: Mapping[str, str]) -> tuple[CompiledRule, ...]:
     ours = load_rules()
     texts = {rule.name: rule.sql for rule in ours}
     others = {each.rule.name for each in compiled if texts.get(each.rule.name) != each.rule.sql}
-    known = _parts(compile_rules(ours)) if others else set()
-    return tuple(_held_against(known, each) if each.rule.name in others else each for each in compiled)
+    known = _expression_kinds(compile_rules(ours)) if others else set()
+    return tuple(_checked(known, each) if each.rule.name in others else each for each in compiled)
 
 
-def _held_against(known: set[str], compiled: CompiledRule) -> CompiledRule:
-    if unknown := _parts([compiled]) - known:
+def _checked(known: set[str], compiled: CompiledRule) -> CompiledRule:
+    if unknown := _expression_kinds([compiled]) - known:
         raise InputError(
             f"rule {compiled.rule.name} of the build is not run: "
             f"no rule of this version of codeanatomy has a {min(unknown)}"
@@ -42,8 +42,8 @@ def _held_against(known: set[str], compiled: CompiledRule) -> CompiledRule:
     return replace(compiled, rule=replace(compiled.rule, sql=sql), references=references)
 
 
-def _parts(rules: Iterable[CompiledRule]) -> set[str]:
-    """The kinds of expressions that rules are made of; functions SQLGlot does not know, by name."""
+def _expression_kinds(rules: Iterable[CompiledRule]) -> set[str]:
+    """The kinds of expressions in rules, and the names of functions that SQLGlot does not know."""
     return {
         f"function {node.name}" if isinstance(node, exp.Anonymous) else type(node).__name__
         for each in rules

@@ -1,6 +1,6 @@
-"""What tables really hold: checksums of their files, and digests computed from their rows.
+"""Audit stored tables: compare checksums of files, and compute digests from the rows on disk.
 
-An update does not read what it leaves alone: the digests it pins are sums. Here they are computed from what is on disk.
+An update does not read rows that it does not replace, so the digests that it pins are sums of earlier ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def check_bytes(state: State, build: BuildRecord) -> None:
-    """Refuse a build with a file that is not as it was written; an object store vouches for its own."""
+    """Refuse a build with a file that is not as it was written; not checked on an object store."""
     for name, pin in build.tables.items():
         files = data_files(state, name, pin.version)
         if state.location.is_local:

@@ -1,7 +1,7 @@
 """Builds: one row each in the table `builds`, which pins the version of every other table.
 
-Publishing a build is one commit of one row; before it nothing of the build can be seen, after it everything can.
-Builds form a line: each is published on top of the one it was made from, or not at all. Rows are never changed.
+Publishing a build is one commit of one row; readers see nothing of the build before it and everything after it.
+Builds form a line: each is published on top of its parent, or not at all. Rows are never changed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import pyarrow as pa
 from deltalake import DeltaTable, Schema
 
 from codeanatomy.errors import InputError, StateError
-from codeanatomy.store.delta import Added, check_files, commit, files_of_version, open_table, read_files, stored_files
+from codeanatomy.store.delta import NewFile, check_files, commit, files_of_version, open_table, read_files, stored_files
 from codeanatomy.store.digests import SetDigest
 from codeanatomy.store.failures import REBUILD, reading, writing
 from codeanatomy.store.faults import boundary
-from codeanatomy.store.parts import PartWriter
+from codeanatomy.store.filewriter import FileWriter
 from codeanatomy.store.paths import is_build_id, is_table_name
 from codeanatomy.store.state import BUILDS, BUILDS_SCHEMA, State
 from codeanatomy.store.tables import TablePin
@@ -47,12 +47,12 @@ _FIGURES: Mapping[str, type | UnionType] = {
     "seconds": float | int,
     "peak_memory_mb": float | int,
 }
-"""Types of the figures that are read again."""
+"""Types of the figures that later commands read."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 SHORTEST_COMMIT = 7
-"""So many digits of a git commit tell that one is meant."""
+"""Digits of the shortest prefix that names a git commit."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def publish(state: State, build: BuildRecord) -> None:
         raise StateError(f"the latest build is {found}, not {build.parent_build_id or 'none'}: run again on top of it")
     boundary("build.before_publish", build.build_id)
     row = {**_to_row(build), "sequence": latest["sequence"] + 1 if latest else 0}
-    if len(stored_files(table)) < _MANY_FILES:  # one per build since they were last made one
+    if len(stored_files(table)) < _MANY_FILES:  # one per build since the last compaction
         _write(state, table, [row], "append")
     else:
         _write(state, table, [*rows, row], "overwrite")
@@ -160,7 +160,7 @@ def find_build(state: State, prefix: str) -> BuildRecord:
 
 
 def check_whole(state: State, build: BuildRecord) -> None:
-    """Refuse a build of which a data file is lost or cut short, whichever table is asked about."""
+    """Refuse a build with a missing or truncated data file in any of its tables."""
     for name, pin in build.tables.items():
         files_of_version(state.location, name, pin.version)
 
@@ -173,7 +173,7 @@ def drop_builds(state: State, build_ids: Sequence[str]) -> None:
 
 
 def _rows(state: State, table: DeltaTable | None = None) -> list[dict[str, Any]]:
-    """What the latest version of `builds` says, in the order of publication."""
+    """The rows of the latest version of `builds`, in the order of publication."""
     with reading(state.location):
         files = stored_files(table or open_table(state.location, BUILDS))
         check_files(state.location, BUILDS, files)
@@ -190,10 +190,10 @@ def _write(
     location = state.location
     with writing(location):
         batches = pa.Table.from_pylist(list(rows), schema=BUILDS_SCHEMA).to_batches()
-        writer = PartWriter(iter, location.tables_uri, BUILDS, location.options(), BUILDS_SCHEMA, ())
+        writer = FileWriter(iter, location.tables_uri, BUILDS, location.options(), BUILDS_SCHEMA, ())
         now = int(time.time() * 1000)
         files = [
-            Added(part["file"], part["size"], now, part["rows"], {})
+            NewFile(part["file"], part["size"], now, part["rows"], {})
             for written in writer(batches)
             for part in written.to_pylist()
         ]
@@ -216,7 +216,7 @@ def _to_row(build: BuildRecord) -> dict[str, Any]:
 
 
 def _from_row(state: State, row: Mapping[str, Any]) -> BuildRecord:
-    """The build in a row, which anybody may have written."""
+    """The build in a row, which is untrusted input."""
     with reading(state.location):
         created_at = datetime.fromisoformat(row["created_at"])
         build = BuildRecord(
@@ -227,7 +227,7 @@ def _from_row(state: State, row: Mapping[str, Any]) -> BuildRecord:
             snapshot_id=row["snapshot_id"],
             tables=_Recorded({_named(name): _pin_from_json(pin) for name, pin in _object(row["tables"]).items()}),
             git_commit=row["git_commit"],
-            fingerprints=_Recorded({name: _text(said) for name, said in _object(row["fingerprints"]).items()}),
+            fingerprints=_Recorded({name: _text(value) for name, value in _object(row["fingerprints"]).items()}),
             figures=_figures_from(_object(row["figures"])),
             rolled_back_to=row["rolled_back_to"],
         )
@@ -238,26 +238,26 @@ def _from_row(state: State, row: Mapping[str, Any]) -> BuildRecord:
 
 
 class _Recorded(dict[str, Any]):
-    """What a build says, by name; what it does not say is damage to whoever needs it."""
+    """Values that a build records, by name; a missing one is reported as damage."""
 
     def __missing__(self, name: str) -> Any:
         raise StateError(f"the state is damaged (a build says nothing of {name!r})", hint=REBUILD)
 
 
-def _figures_from(said: dict[str, Any]) -> Mapping[str, Any]:
-    """The figures, each of the type that its readers rely on."""
+def _figures_from(figures: dict[str, Any]) -> Mapping[str, Any]:
+    """The figures, with the types that readers rely on."""
     for name, kind in _FIGURES.items():
-        if name in said and not isinstance(said[name], kind):
-            raise TypeError(f"a build has a figure {name} of {said[name]!r}")
-    for count in (*said.get("files", {}).values(), *said.get("limits", {}).values()):
+        if name in figures and not isinstance(figures[name], kind):
+            raise TypeError(f"a build has a figure {name} of {figures[name]!r}")
+    for count in (*figures.get("files", {}).values(), *figures.get("limits", {}).values()):
         _number(count)
-    for problem in said.get("problems", ()):
+    for problem in figures.get("problems", ()):
         if not isinstance(problem, dict) or set(problem) != {"path", "reason", "detail"}:
             raise ValueError("a build has a problem of another kind")
         for value in problem.values():
             _text(value)
-    parts = {name: _Recorded(said[name]) for name in ("files", "index") if said.get(name) is not None}
-    return _Recorded(said | parts)
+    nested = {name: _Recorded(figures[name]) for name in ("files", "index") if figures.get(name) is not None}
+    return _Recorded(figures | nested)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Run bundles: what a build leaves beside its tables, to explain it and to run it again. One folder per build.
+"""Run bundles: files beside the tables that explain a build and let it run again. One folder per build.
 
 Written before the build is published, so that a published build has its bundle; dropped with the build.
 """
@@ -29,7 +29,7 @@ def write_bundle(state: State, build_id: str, texts: Mapping[str, str], rows: Ma
         files.create_dir(f"{RUNS}/{build_id}")
         for name, text in texts.items():
             content = text.encode()
-            # Buffered whole: delta-rs refuses what pyarrow hands on unbuffered.
+            # The buffer holds everything: delta-rs refuses unbuffered writes of pyarrow.
             with files.open_output_stream(f"{RUNS}/{build_id}/{name}", buffer_size=len(content) + 1) as sink:
                 sink.write(content)
         for name, table in rows.items():
@@ -50,7 +50,7 @@ def read_bundle_text(state: State, build_id: str, name: str) -> str | None:
 
 
 def read_bundle_rows(state: State, build_id: str, dataset: Dataset) -> pa.Table:
-    """The rows that a bundle has of a dataset; none if it has no such file."""
+    """The rows of a dataset in a bundle; none if it has no such file."""
     with reading(state.location):
         path = _path_of(state.location, build_id, f"{dataset.name}.parquet")
         if path is None:
@@ -62,7 +62,7 @@ def read_bundle_rows(state: State, build_id: str, dataset: Dataset) -> pa.Table:
 def bundles_without(state: State, kept: Collection[str], older_than: datetime) -> dict[str, dict[str, int]]:
     """The files of the bundles of all other builds, by build, with their sizes; on an object store, of old ones only.
 
-    Only what has a name that a bundle gives: nothing else is ever deleted.
+    Only files with names that bundles use: nothing else is ever deleted.
     """
     if state.location.is_local:
         found = {build_id: dict(files_below(state.location, RUNS, build_id)) for build_id in _local_bundles(state)}
@@ -76,13 +76,13 @@ def bundles_without(state: State, kept: Collection[str], older_than: datetime) -
 
 
 def drop_bundles(state: State, bundles: Mapping[str, Iterable[str]]) -> None:
-    """Delete these files of the bundles of those builds, and the folders that are empty then."""
+    """Delete these files of bundles, and folders that become empty."""
     files = _files_of(state.location)
     for build_id, names in bundles.items():
         for name in names:
             files.delete_file(f"{RUNS}/{build_id}/{name}")
         if state.location.is_local:
-            with suppress(OSError):  # somebody put something else into it
+            with suppress(OSError):  # it has files that are not of a bundle
                 (state.location.local_path / RUNS / build_id).rmdir()
 
 

@@ -1,7 +1,6 @@
-"""Cursors: how far each consumer of the graph's changes has come, one small file per consumer beside the tables.
+"""Cursors: the last build that each consumer of changes acknowledged, one small file per consumer beside the tables.
 
-A cursor names the last build its consumer acknowledged, and only the consumer moves it: with one write that happens
-whole or not at all. Builds that a cursor names are not garbage.
+Only the consumer moves its cursor, by one atomic write. A build that a cursor names is not garbage.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from codeanatomy.store.state import CURSORS, State
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _ENDING = ".json"
 _LARGEST = 1 << 16
-_BUFFER = 4096  # more than a cursor needs: delta-rs refuses what pyarrow hands on unbuffered
+_BUFFER = 4096  # larger than any cursor: delta-rs refuses unbuffered writes of pyarrow
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,9 @@ def list_cursors(state: State) -> list[Cursor]:
 
 def move_cursor(state: State, name: str, build_id: str) -> None:
     """Acknowledge everything up to `build_id`."""
-    told = {"build_id": build_id, "acknowledged_at": datetime.now(UTC).isoformat()}
+    content = {"build_id": build_id, "acknowledged_at": datetime.now(UTC).isoformat()}
     with writing(state.location):
-        _write(state.location, check_cursor_name(name) + _ENDING, json.dumps(told).encode())
+        _write(state.location, check_cursor_name(name) + _ENDING, json.dumps(content).encode())
 
 
 def _read(location: StateLocation, file: str) -> bytes | None:
@@ -89,7 +88,7 @@ def _read(location: StateLocation, file: str) -> bytes | None:
 
 
 def _write(location: StateLocation, file: str, content: bytes) -> None:
-    if not location.is_local:  # an object appears whole
+    if not location.is_local:  # objects appear atomically
         with _remote(location).open_output_stream(f"{CURSORS}/{file}", buffer_size=_BUFFER) as stream:
             stream.write(content)
         return

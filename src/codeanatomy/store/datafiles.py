@@ -1,8 +1,8 @@
-"""Data files of tables: written by Spark, by its Python workers, or from here; measured, and thrown away again.
+"""Data files of tables: written by Spark, by its Python workers or by the driver; measured, and discarded if unneeded.
 
-A file gets a name nobody else uses and is part of a table only once a commit names it. What Spark writes is read back
-once, so that its digests are of what is on disk. Rows that are collected are digested on the way: on few rows, one more
-job takes longer than all else.
+A file gets a unique name and belongs to a table only once a commit names it. What Spark writes is read back once, so
+that digests are those of the stored rows. Rows collected to the driver are digested by the job that collects them,
+because another job would cost more than its work.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from codeanatomy.catalogue.columns import Dataset
-from codeanatomy.store.checksums import seal
+from codeanatomy.engine.rows import BatchFunction
+from codeanatomy.store.checksums import add_checksum
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_from, digest_sums, digests_by, hash_columns, total
 from codeanatomy.store.faults import boundary
+from codeanatomy.store.filewriter import FileWriter
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_column, layout_of
 from codeanatomy.store.location import StateLocation, literal_paths
-from codeanatomy.store.parts import Make, PartWriter
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
@@ -44,15 +45,15 @@ _WRITE_OPTIONS = {
 }
 
 READ_OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
-"""Of every read of data files by Spark."""
+"""Options of every read of data files by Spark."""
 
 _WRITTEN_AT_ONCE = 4
-"""Buckets that are in memory at a time."""
+"""Buckets that are in memory at the same time."""
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data file as the log names it: by its path below the table's folder. `owners` has the digest of each one's."""
+    """A data file as the log names it, by its path below the table; `owners` has the digest of each one's rows."""
 
     path: str
     size: int
@@ -65,7 +66,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class CollectedRows:
-    """Rows in this process, and the digest of the rows of each owner."""
+    """Rows in the driver, and the digest of each owner's rows."""
 
     table: pa.Table
     digests: Mapping[str, SetDigest]
@@ -73,16 +74,16 @@ class CollectedRows:
 
 @dataclass(frozen=True)
 class WorkerRows:
-    """Rows without an owner that Python workers make from the batches of `source`, and write where they make them."""
+    """Rows without an owner that Python workers make from the batches of `source`, and write."""
 
     source: DataFrame
-    make: Make = iter
+    make: BatchFunction = iter
 
 
 def write_by_spark(frame: DataFrame, dataset: Dataset, state: State) -> list[DataFile]:
     """Write rows of owners in buckets, and measure the files."""
     frame = _bucketed(frame, dataset, state)
-    schema = relaxed(stored_schema(dataset))
+    schema = nullable_schema(stored_schema(dataset))
     if set(frame.columns) != set(schema.names):
         raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(schema.names)}")
     uri = state.location.table_uri(dataset.name)
@@ -98,34 +99,34 @@ def write_by_spark(frame: DataFrame, dataset: Dataset, state: State) -> list[Dat
     boundary("table.files_written", dataset.name)
     reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
     written = reader.option("pathGlobFilter", f"{basename}*").parquet(*literal_paths([uri]))
-    return _sealed(_measure(written, dataset), dataset, state.location)
+    return _with_checksums(_measure(written, dataset), dataset, state.location)
 
 
 def write_by_workers(rows: WorkerRows, dataset: Dataset, state: State) -> list[DataFile]:
-    """Have rows without an owner made and written by Spark's Python workers."""
-    writer = _part_writer(dataset, state, dataset.name, rows.make)
+    """Make and write rows without an owner in Spark's Python workers."""
+    writer = _file_writer(dataset, state, dataset.name, rows.make)
     written = rows.source.mapInArrow(writer, "file string, size bigint, rows bigint, digest string").collect()
     boundary("table.files_written", dataset.name)
-    return [_part(row["file"], row["size"], row["rows"], row["digest"]) for row in written]
+    return [_data_file(row["file"], row["size"], row["rows"], row["digest"]) for row in written]
 
 
-def write_here(rows: pa.Table, dataset: Dataset, state: State) -> list[DataFile]:
-    """Write rows without an owner from this process."""
-    writer = _part_writer(dataset, state, dataset.name)
-    files = [_part(**row) for written in writer(rows.to_batches()) for row in written.to_pylist()]
+def write_from_driver(rows: pa.Table, dataset: Dataset, state: State) -> list[DataFile]:
+    """Write rows without an owner."""
+    writer = _file_writer(dataset, state, dataset.name)
+    files = [_data_file(**row) for written in writer(rows.to_batches()) for row in written.to_pylist()]
     boundary("table.files_written", dataset.name)
     return files
 
 
-def write_buckets_here(
+def write_buckets_from_driver(
     buckets: Iterable[int], rows_of: Callable[[int], pa.Table], dataset: Dataset, state: State
 ) -> list[DataFile]:
-    """Write the rows of some buckets from this process; a bucket without rows has no file."""
+    """Write the rows of some buckets; a bucket without rows has no file."""
 
     def write(bucket: int) -> list[DataFile]:
         folder = f"{BUCKET}={bucket}"
-        writer = _part_writer(dataset, state, f"{dataset.name}/{folder}")
-        parts = (_part(**row) for written in writer(rows_of(bucket).to_batches()) for row in written.to_pylist())
+        writer = _file_writer(dataset, state, f"{dataset.name}/{folder}")
+        parts = (_data_file(**row) for written in writer(rows_of(bucket).to_batches()) for row in written.to_pylist())
         return [replace(part, path=f"{folder}/{part.path}", bucket=bucket) for part in parts]
 
     with ThreadPoolExecutor(_WRITTEN_AT_ONCE) as pool:
@@ -138,7 +139,7 @@ def collect_rows(frame: DataFrame, dataset: Dataset, owners: Collection[str] | N
     """The rows of `frame`, or those of `owners`."""
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    found = frame.select("*", *hash_columns(_digested(dataset))).coalesce(1).toArrow()
+    found = frame.select("*", *hash_columns(_digested_columns(dataset))).coalesce(1).toArrow()
     if owners is not None:
         found = found.filter(pc.is_in(found[OWNER], pa.array(owners, pa.string())))
     rows = found.select(list(dataset.names()))
@@ -149,29 +150,29 @@ def collect_rows(frame: DataFrame, dataset: Dataset, owners: Collection[str] | N
 
 def digest_rows(frame: DataFrame, dataset: Dataset) -> dict[str, SetDigest]:
     """The digest of the rows of each owner in `frame`, which has at least the columns that are digested."""
-    return digests_by(frame.select(OWNER, *hash_columns(_digested(dataset))).coalesce(1).toArrow(), OWNER)
+    return digests_by(frame.select(OWNER, *hash_columns(_digested_columns(dataset))).coalesce(1).toArrow(), OWNER)
 
 
 def _bucketed(frame: DataFrame, dataset: Dataset, state: State) -> DataFrame:
-    """The rows in the order of writing: those of one bucket together, those of one owner next to each other."""
+    """The rows in the order of writing: by bucket, then by owner."""
     bucketed = frame.select("*", bucket_column(OWNER, state.buckets)).repartition(BUCKET)
     return bucketed.sortWithinPartitions(BUCKET, OWNER, *dataset.sort_by)
 
 
 def discard(files: Iterable[DataFile], dataset: Dataset, location: StateLocation) -> None:
-    """Delete files no version names; on an object store, garbage collection does."""
+    """Delete files that no version names; on an object store that is left to garbage collection."""
     if location.is_local:
         for file in files:
             (Path(location.table_uri(dataset.name)) / file.path).unlink()
 
 
-def give_name(path: str, dataset: Dataset, location: StateLocation) -> DataFile:
-    """A data file of a local table without an owner, under one more name."""
+def duplicate_file(path: str, dataset: Dataset, location: StateLocation) -> DataFile:
+    """Give a data file of a local table a second name, by a hard link if the file system has them."""
     old = Path(location.table_uri(dataset.name), path)
     new = old.with_name(f"part-{secrets.token_hex(16)}.{path.partition('.')[2]}")
     try:
         new.hardlink_to(old)
-    except OSError:  # not every file system can
+    except OSError:  # no hard links here
         shutil.copyfile(old, new)
     return DataFile(new.name, old.stat().st_size, int(time.time() * 1000), pq.read_metadata(old).num_rows)
 
@@ -182,8 +183,8 @@ def stored_schema(dataset: Dataset) -> pa.Schema:
     return pa.schema([*dataset.schema(), *layout])
 
 
-def relaxed(schema: pa.Schema) -> StructType:
-    """The schema for Spark, nullable at every depth: Spark does not check what a file promises."""
+def nullable_schema(schema: pa.Schema) -> StructType:
+    """The schema for Spark, nullable at every depth: Spark does not check what a schema promises."""
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
     from pyspark.sql.types import StructType  # noqa: PLC0415
 
@@ -191,7 +192,7 @@ def relaxed(schema: pa.Schema) -> StructType:
 
 
 def _nullable(described: Any) -> Any:
-    """A type as Spark describes it in JSON, with every promise of a value taken back."""
+    """A type in Spark's JSON, with everything nullable."""
     if isinstance(described, dict):
         promises = ("nullable", "containsNull", "valueContainsNull")
         return {key: True if key in promises else _nullable(value) for key, value in described.items()}
@@ -210,7 +211,7 @@ def _measure(frame: DataFrame, dataset: Dataset) -> list[DataFile]:
         F.col("_metadata.file_size").alias("size"),
         F.unix_millis("_metadata.file_modification_time").alias("modified"),
         reduce(or_, (F.col(name).isNull() for name in required), F.lit(False)).alias("has_gap"),
-        *hash_columns(_digested(dataset)),
+        *hash_columns(_digested_columns(dataset)),
     )
     of_file = (BUCKET, "path", "size", "modified")
     measured = rows.groupBy(*of_file, OWNER).agg(F.bool_or("has_gap").alias("has_gap"), *digest_sums()).collect()
@@ -222,31 +223,31 @@ def _measure(frame: DataFrame, dataset: Dataset) -> list[DataFile]:
     files = []
     for (bucket, path, size, modified), digests in owners.items():
         digest = total(digests.values())
-        name = "/".join(path.split("/")[-2:])  # the folder of its bucket, and its own
+        name = "/".join(path.split("/")[-2:])  # the folder of its bucket and its own name
         files.append(DataFile(name, size, modified, digest.rows, bucket, digest, digests))
     return files
 
 
-def _sealed(files: Sequence[DataFile], dataset: Dataset, location: StateLocation) -> list[DataFile]:
-    """The files under the names that tell their checksums; on an object store, as they are."""
+def _with_checksums(files: Sequence[DataFile], dataset: Dataset, location: StateLocation) -> list[DataFile]:
+    """The files, renamed to carry their checksums; on an object store, unchanged."""
     if not location.is_local:
         return list(files)
     folder = Path(location.table_uri(dataset.name))
     with ThreadPoolExecutor(_WRITTEN_AT_ONCE) as pool:
-        names = pool.map(lambda file: seal(folder / file.path).relative_to(folder), files)
+        names = pool.map(lambda file: add_checksum(folder / file.path).relative_to(folder), files)
         return [replace(file, path=str(name)) for file, name in zip(files, names, strict=True)]
 
 
-def _digested(dataset: Dataset) -> Dataset:
+def _digested_columns(dataset: Dataset) -> Dataset:
     return replace(dataset, columns=tuple(dataset.column(name) for name in dataset.identity or dataset.names()))
 
 
-def _part_writer(dataset: Dataset, state: State, folder: str, make: Make = iter) -> PartWriter:
-    """Writes files of one table; owned rows are digested elsewhere."""
+def _file_writer(dataset: Dataset, state: State, folder: str, make: BatchFunction = iter) -> FileWriter:
+    """A writer of files of one table; rows with an owner are digested elsewhere."""
     location = state.location
     identity = () if layout_of(dataset) else dataset.identity
-    return PartWriter(make, location.tables_uri, folder, location.options(), dataset.schema(), identity)
+    return FileWriter(make, location.tables_uri, folder, location.options(), dataset.schema(), identity)
 
 
-def _part(file: str, size: int, rows: int, digest: str) -> DataFile:
+def _data_file(file: str, size: int, rows: int, digest: str) -> DataFile:
     return DataFile(file, size, int(time.time() * 1000), rows, digest=SetDigest(rows, digest))

@@ -1,9 +1,9 @@
-"""Delta tables: the only place that opens a log, and the only one that makes a commit.
+"""Delta tables: the only module that opens a log or commits to one.
 
-A log is untrusted input (see `paths`). It may name files that this program writes and nothing else: whatever more the
-format allows (files elsewhere, deletion vectors, checkpoints in parts or with sidecars, compacted logs) is refused
-before it is followed. Statistics are never relied on. A version is opened whole: each of its files must be there, with
-the size that the log says.
+A log is untrusted input (see `paths`). It may name only files that this program writes: everything else that the format
+allows (files elsewhere, deletion vectors, checkpoints in parts or with sidecars, compacted logs) is refused before it
+is followed. Statistics are never used. A version is opened as a whole: each of its files must exist with the size that
+the log has.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ NO_RETRY = CommitProperties(max_commit_retries=0)
 """Commit the next version of what was read, or fail: a retry would put a write on top of rows it never saw."""
 
 LOG_SETTINGS = {"delta.enableExpiredLogCleanup": "false", "delta.checkpointInterval": "10"}
-"""A build pins versions for as long as it is kept, so that no log entry may expire by age. An update opens every table
-more than once, and what that takes grows with the commits since the last checkpoint."""
+"""Builds pin versions, so log entries must not expire by age. Opening a table takes longer with every commit since the
+last checkpoint, and an update opens every table more than once."""
 
 _LOG = "_delta_log"
-_OURS = re.compile(
+_LOG_FILE = re.compile(
     r"[0-9]{20}(?:\.checkpoint\.parquet|\.json)(?:#[0-9]+)?"
-)  # delta-rs numbers what it has not finished
+)  # delta-rs appends a number to files that it has not finished
 _NUMBERED = re.compile(r"[0-9]{20}\..*")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
 _PROTOCOL = (1, 2)
@@ -60,8 +60,8 @@ class StoredFile:
 
 
 @dataclass(frozen=True)
-class Added:
-    """A data file to be committed: where it is below the table's folder, and what the log says of it."""
+class NewFile:
+    """A data file to be committed: its path below the table's folder, and what the log records of it."""
 
     path: str
     size: int
@@ -71,7 +71,7 @@ class Added:
 
 
 def table_exists(location: StateLocation, name: str) -> bool:
-    """Whether there is such a table, sound or not."""
+    """Whether there is such a table, damaged or not."""
     home = location.home_of(name)
     with reading(location):
         if home.is_local and not file_names(home, TABLES, _checked_name(home, name), _LOG):
@@ -80,7 +80,7 @@ def table_exists(location: StateLocation, name: str) -> bool:
 
 
 def open_table(location: StateLocation, name: str, version: int | None = None) -> DeltaTable:
-    """A version of a table, or the latest, whose log names nothing that is not its own."""
+    """A version of a table, or the latest; refused if its log names anything but files of the table."""
     home = location.home_of(name)
     with reading(location):
         if home.is_local:
@@ -91,7 +91,7 @@ def open_table(location: StateLocation, name: str, version: int | None = None) -
 
 
 def read_settings(location: StateLocation, name: str) -> dict[str, str]:
-    """The settings of a table, whatever format its rows have: a newer version of this program may have made it."""
+    """The settings of a table; readable even if a newer version of this program created it."""
     with reading(location):
         if location.is_local:
             _check_log(location, _checked_name(location, name), None)
@@ -100,7 +100,7 @@ def read_settings(location: StateLocation, name: str) -> dict[str, str]:
 
 
 def stored_files(table: DeltaTable) -> list[StoredFile]:
-    """The files of a table's version; `file_uris` escapes what a local path may contain."""
+    """The files of a table's version; not by `file_uris`, which escapes characters of local paths."""
     added = table.get_add_actions()
     paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
     return sorted((StoredFile(str(path), int(size)) for path, size in zip(paths, sizes, strict=True)), key=_path)
@@ -109,7 +109,7 @@ def stored_files(table: DeltaTable) -> list[StoredFile]:
 def files_of_version(
     location: StateLocation, name: str, version: int, *, buckets: Collection[int] | None = None
 ) -> list[StoredFile]:
-    """The files of one version, or of some buckets of it, all of which are there."""
+    """The files of one version, or of some of its buckets; all of them exist."""
     table = open_table(location, name, version)
     folders = None if buckets is None else {f"{BUCKET}={bucket}" for bucket in buckets}
     files = [file for file in stored_files(table) if folders is None or file.bucket in folders]
@@ -119,7 +119,7 @@ def files_of_version(
 
 
 def check_files(location: StateLocation, name: str, files: Collection[StoredFile]) -> None:
-    """Refuse files that are lost, cut short or no regular files; on an object store, that is left to its readers."""
+    """Refuse files that are missing, truncated or not regular; not checked on an object store."""
     home = location.home_of(name)
     if not home.is_local:
         return
@@ -174,12 +174,12 @@ def commit(
     location: StateLocation,
     name: str,
     table: DeltaTable | None,
-    files: Iterable[Added],
+    files: Iterable[NewFile],
     schema: Schema,
     mode: Literal["append", "overwrite"],
     only_buckets: Collection[int] | None = None,
 ) -> int:
-    """Make the files visible in one commit, the first of a table if there is none; the version it made."""
+    """Make the files visible in one commit, which creates the table if there is none; returns its version."""
     actions = [_add_action(file) for file in files]
     layout = [BUCKET] if any(field.name == BUCKET for field in schema.fields) else []
     if table is None:
@@ -203,8 +203,8 @@ def commit(
     return int(table.version()) + 1
 
 
-def _add_action(file: Added) -> AddAction:
-    # Row counts only: delta-rs takes a column without bounds for one whose bounds are null, and prunes its rows away.
+def _add_action(file: NewFile) -> AddAction:
+    # Row counts only: delta-rs takes missing bounds of a column for null bounds, and prunes the file.
     stats = json.dumps({"numRecords": file.rows})
     return AddAction(file.path, file.size, file.layout, file.modified, True, stats)
 
@@ -216,9 +216,9 @@ def _checked_name(location: StateLocation, name: str) -> str:
 
 
 def _check_log(location: StateLocation, name: str, version: int | None) -> None:
-    """Look at the log before delta-rs does: it would follow what it finds."""
+    """Check the log before delta-rs reads it, because delta-rs follows every reference."""
     entries = file_names(location, TABLES, name, _LOG)
-    if strange := [entry for entry in entries if _NUMBERED.fullmatch(entry) and not _OURS.fullmatch(entry)]:
+    if strange := [entry for entry in entries if _NUMBERED.fullmatch(entry) and not _LOG_FILE.fullmatch(entry)]:
         raise damaged(location, f"the log of table {name} has {strange[0]!r}")
     checkpoints = [entry for entry in entries if _CHECKPOINT.fullmatch(entry)]
     usable = [entry for entry in checkpoints if version is None or int(entry[:20]) <= version]
@@ -231,7 +231,7 @@ def _check_log(location: StateLocation, name: str, version: int | None) -> None:
 
 
 def _check_content(table: DeltaTable, location: StateLocation, name: str) -> None:
-    """Refuse a log that says what none of ours does."""
+    """Refuse a log with features or paths that this program never writes."""
     protocol = table.protocol()
     if (protocol.min_reader_version, protocol.min_writer_version) != _PROTOCOL:
         raise damaged(location, f"table {name} is of another format")

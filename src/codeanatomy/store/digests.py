@@ -1,8 +1,8 @@
-"""Set digests: what a set of rows is, in 128 bits, whatever their order, partitioning or file.
+"""Set digests: 128-bit hashes of multisets of rows, independent of order, partitioning and files.
 
-Two tables with the same digest have the same columns and the same rows, as often. Digests add: those of the buckets
-sum up to the table's, those of its owners to the bucket's, and an append adds to what was there. The layout column
-takes no part.
+Two tables with the same digest have the same columns and the same rows, equally often. Digests add up: those of owners
+to that of their bucket, those of buckets to that of the table, and an append adds to the digest before it. The layout
+column is not hashed.
 
 Glossary
     lane   one of the two independent 64-bit sums of row hashes.
@@ -43,7 +43,7 @@ class SetDigest:
         return _from_lanes(self.rows + other.rows, sums)
 
     def __sub__(self, other: SetDigest) -> SetDigest:
-        """The digest of what is left when the other multiset, which must be a part of this one, is taken out."""
+        """The digest without the rows of the other multiset, which must be contained in this one."""
         sums = (mine - theirs for mine, theirs in zip(self._lanes(), other._lanes(), strict=True))
         return _from_lanes(self.rows - other.rows, sums)
 
@@ -52,7 +52,7 @@ class SetDigest:
 
 
 NO_ROWS = SetDigest(0, "0" * 32)
-"""The digest of nothing."""
+"""The digest of no rows."""
 
 
 def total(digests: Iterable[SetDigest]) -> SetDigest:
@@ -61,14 +61,14 @@ def total(digests: Iterable[SetDigest]) -> SetDigest:
 
 
 def digest_of_names(names: Iterable[str]) -> SetDigest:
-    """The digest of rows that a name stands for; computed here, not by Spark."""
+    """The digest of rows that a name determines; computed in the driver."""
     hashes = [sha256(name.encode()).digest() for name in names]
     lanes = (sum(int.from_bytes(each[start : start + 8]) for each in hashes) for start in (0, 8))
     return _from_lanes(len(hashes), lanes)
 
 
 def hash_columns(dataset: Dataset) -> list[Column]:
-    """Two hashes of a row, to be summed by `digest_sums`."""
+    """Two hashes of each row, which `digest_sums` adds up."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     columns = sorted(dataset.columns, key=lambda column: column.name)
@@ -84,7 +84,7 @@ def digest_sums() -> list[Column]:
     """Aggregates over `hash_columns`; `digest_from` reads their row."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-    # Halves, because the sum of whole hashes overflows, which is an error in ANSI mode.
+    # In halves, because a sum of 64-bit hashes overflows, which is an error in ANSI mode.
     halves = [
         half
         for lane in _LANES
@@ -102,7 +102,7 @@ def digest_from(row: Row) -> SetDigest:
 
 
 def digests_by(rows: pa.Table, key: str) -> dict[str, SetDigest]:
-    """The digest of the rows of each key; they carry their `hash_columns`."""
+    """The digest of the rows of each key; `rows` includes the `hash_columns`."""
     import numpy as np  # noqa: PLC0415
 
     keys = rows[key].combine_chunks().dictionary_encode()
@@ -111,7 +111,7 @@ def digests_by(rows: pa.Table, key: str) -> dict[str, SetDigest]:
     sums = []
     for lane in _LANES:
         lane_sums = np.zeros(len(counts), np.uint64)
-        np.add.at(lane_sums, numbers, rows[lane].to_numpy().astype(np.uint64))  # modulo 2**64, as a lane is
+        np.add.at(lane_sums, numbers, rows[lane].to_numpy().astype(np.uint64))  # modulo 2**64, like a lane
         sums.append(lane_sums.tolist())
     return {
         name: _from_lanes(count, lanes)

@@ -1,6 +1,6 @@
-"""What Spark, delta-rs and the disk refuse, told as the errors of this program: one line, and what to do.
+"""Translate failures of Spark, delta-rs and the operating system into errors of this program, with a hint what to do.
 
-Failures nobody can act on (a bug, a wrong query) pass through unchanged, with their traceback.
+Failures that a user cannot act on (a bug, a wrong query) pass through unchanged, with their traceback.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codeanatomy.engine.causes import cause_of
 from codeanatomy.errors import CodeAnatomyError, InputError, MachineError, StateError
 from codeanatomy.store.location import StateLocation
 
-# Spark and delta-rs hand on the operating system's words, not its error numbers.
+# Spark and delta-rs pass on the message of the operating system, not the error number.
 _REFUSALS = {
     "no space left on device": "no space left on",
     "disk quota exceeded": "disk quota exceeded on",
@@ -27,14 +27,14 @@ _REFUSALS = {
 }
 
 REBUILD = "delete it and build again"
-"""What to do with a damaged state: all that is in it comes from the repository."""
+"""Hint for a damaged state: everything in it is derived from the repository."""
 
 REACH = "check its address, and the credentials given with --storage-option"
 """What to do about an object store that does not answer."""
 
 _OUT_OF_FILES = ("too many open files", "too many files open")
 
-# What Spark says of a file that is cut short, is no Parquet file, or has a page that its checksum does not match.
+# Messages of Spark for a file that is truncated, not Parquet, or has a page with a wrong checksum.
 _DAMAGE = (
     "crc checksum verification failed",
     "is not a parquet file",
@@ -43,23 +43,23 @@ _DAMAGE = (
 )
 
 _OF_THE_STATE = {None, errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ENAMETOOLONG}
-"""Numbers of errors that what is on disk explains; any other is the machine's."""
+"""Error numbers that the content of a state can cause; others are failures of the machine."""
 
 
 def machine_failure(error: BaseException, place: str) -> MachineError | None:
-    """The error as a failure of the machine that has `place`, if it is one: nothing is wrong with what is stored."""
+    """The error as a failure of the machine at `place`, if it is one: the stored data is intact."""
     words = str(error).lower()
     if any(phrase in words for phrase in _OUT_OF_FILES):
         return MachineError(f"too many open files while using {place}", hint="raise the limit with `ulimit -n 4096`")
-    for phrase, told in _REFUSALS.items():
+    for phrase, message in _REFUSALS.items():
         if phrase in words:
-            return MachineError(f"{told} {place}", hint="make room or choose another place with --state")
+            return MachineError(f"{message} {place}", hint="make room or choose another place with --state")
     return None
 
 
 @contextmanager
 def writing(location: StateLocation) -> Iterator[None]:
-    """Tell a full disk, missing rights, a damaged file and a lost race as such."""
+    """Translate a full disk, missing permissions, a damaged file and a concurrent write."""
     try:
         yield
     except CodeAnatomyError:
@@ -78,13 +78,13 @@ def writing(location: StateLocation) -> Iterator[None]:
 
 @contextmanager
 def reading(location: StateLocation) -> Iterator[None]:
-    """Tell an unreadable state as damaged."""
+    """Translate failures to read a state: it is damaged, or the machine failed."""
     try:
         yield
     except (DeltaError, pa.ArrowException, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unreadable(error, location) from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of delta-rs, about a log it did not expect
+        if type(error).__name__ != "PanicException":  # of delta-rs, on an unexpected log
             raise
         raise _unreadable(error, location) from error
 

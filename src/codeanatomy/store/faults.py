@@ -1,7 +1,7 @@
-"""Points at which a test can kill the process, to prove that a run that dies there leaves a sound state.
+"""Points at which a test can kill the process, to prove that a build that dies there leaves a valid state.
 
 `CODEANATOMY_CRASH_AT=table.committed` dies at the first such boundary, `…=table.committed:NAME` at the one of that
-table. Never used to change what the code does otherwise.
+table. Nothing else depends on the variable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BOUNDARIES = (
     "build.published",
     "gc.builds_dropped",
 )
-"""Every boundary between two writes of the store, in the order a run meets them."""
+"""Every boundary between two writes of the store, in the order in which a build reaches them."""
 
 _VARIABLE = "CODEANATOMY_CRASH_AT"
 

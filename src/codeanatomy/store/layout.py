@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 BUCKET = "bucket"
-"""The layout column: part of every stored table whose rows have an owner, never of a dataset."""
+"""The layout column: in every stored table whose rows have an owner, in no dataset."""
 
 OWNER = "file_id"
-"""The column whose bucket a row is in, where it has one."""
+"""The column that determines the bucket of a row."""
 
 _FILES_PER_BUCKET = 64
-MOST_BUCKETS = 256
-"""No state has more."""
+MAX_BUCKETS = 256
+"""The most buckets of a state."""
 
 
 def layout_of(dataset: Dataset) -> list[str]:
@@ -32,7 +32,7 @@ def layout_of(dataset: Dataset) -> list[str]:
 def bucket_count_for(files: int) -> int:
     """How many buckets suit a repository of that many files: a power of two, about 64 files in each."""
     wanted = max(1, files // _FILES_PER_BUCKET)
-    return int(min(MOST_BUCKETS, 1 << (wanted - 1).bit_length()))
+    return int(min(MAX_BUCKETS, 1 << (wanted - 1).bit_length()))
 
 
 def bucket_of(key: str, buckets: int) -> int:

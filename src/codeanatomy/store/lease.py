@@ -1,7 +1,7 @@
 """The writer's lease: one process at a time writes a local state.
 
-The kernel holds it, so that it ends with its holder however that one ends. On an object store there is no such lock;
-there the commit to `builds` decides. A lease never guards reading.
+It is a lock of the kernel, so it ends with the process that holds it. An object store has no such lock: there the
+commit to `builds` decides between two writers. Readers need no lease.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Lease:
 
 @contextmanager
 def hold_lease(location: StateLocation) -> Iterator[Lease]:
-    """Be the only writer of the state; an error that names the other one if there is one."""
+    """Become the only writer of the state; an error that names the other writer if there is one."""
     if not location.is_local:
         yield Lease(location)
         return
@@ -44,10 +44,10 @@ def hold_lease(location: StateLocation) -> Iterator[Lease]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StateError(
-                f"another build is writing this state{_owner(descriptor)}", hint="wait for it or stop it"
+                f"another build is writing this state{_holder(descriptor)}", hint="wait for it or stop it"
             ) from error
         with writing(location):
-            if table_exists(location, BUILDS):  # else it must be empty, which creating a state checks
+            if table_exists(location, BUILDS):  # otherwise it must be empty, which `create_state` checks
                 check_everything(location)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, _claim(), 0)
@@ -60,14 +60,14 @@ def _claim() -> bytes:
     claim = {
         "pid": os.getpid(),
         "host": socket.gethostname(),
-        # Not every user id has a name, in containers least of all.
+        # In containers a user id often has no name.
         "user": os.environ.get("USER") or str(os.getuid()),
         "started_at": datetime.now(UTC).isoformat(),
     }
     return json.dumps(claim).encode()
 
 
-def _owner(descriptor: int) -> str:
+def _holder(descriptor: int) -> str:
     try:
         claim = json.loads(os.pread(descriptor, 4096, 0))
         seconds = (datetime.now(UTC) - datetime.fromisoformat(claim["started_at"])).total_seconds()

@@ -1,6 +1,6 @@
-"""Where a state lives: a local directory or a place on an object store, and what is needed to reach it.
+"""Where a state is: a local directory or a prefix of an object store, with the options to reach it.
 
-Pure naming: nothing here reads or writes. Every uri the room uses comes from here, and nothing else may join one.
+Nothing here reads or writes. Every uri of the store is built here.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from codeanatomy.errors import InputError
 
 @dataclass(frozen=True)
 class StateLocation:
-    """The root of a state; made by `at`, which puts the uri into its one spelling."""
+    """The root of a state; created by `at`, which normalizes the uri."""
 
     uri: str
     storage_options: Mapping[str, str] = field(hash=False, repr=False)
-    lent: Mapping[str, StateLocation] = field(default_factory=dict, hash=False, repr=False)
-    """Other states, by the names of the tables that are read there instead."""
+    linked: Mapping[str, StateLocation] = field(default_factory=dict, hash=False, repr=False)
+    """Tables that are read from another state, by name."""
 
     @classmethod
     def at(cls, place: str | Path, storage_options: Mapping[str, str] | None = None) -> StateLocation:
@@ -55,8 +55,8 @@ class StateLocation:
         return f"{self.home_of(name).tables_uri}/{name}"
 
     def home_of(self, name: str) -> StateLocation:
-        """The state that has the table called `name`: this one, unless another lends it."""
-        return self.lent.get(name, self)
+        """The state that has the table called `name`: this one, unless the table is linked."""
+        return self.linked.get(name, self)
 
     def options(self) -> dict[str, str]:
         """The storage options in the form `deltalake` takes them."""
@@ -64,7 +64,7 @@ class StateLocation:
 
 
 def locate_state(repo: str | Path, state: str | None, storage_options: Mapping[str, str]) -> StateLocation:
-    """Where the state of a repository is: as asked, else inside the repository, which must not point it elsewhere."""
+    """The location of a repository's state: `state`, or a directory inside the repository, which must not be a link."""
     inside = Path(repo) / ".codeanatomy"
     if state is None and inside.is_symlink():
         raise InputError(f"{inside} is a link: if it is yours, name the place it leads to with --state")
@@ -72,5 +72,5 @@ def locate_state(repo: str | Path, state: str | None, storage_options: Mapping[s
 
 
 def literal_paths(paths: Iterable[str]) -> list[str]:
-    """Paths as Spark must spell them, for it reads every path as a pattern."""
+    """Paths escaped for Spark, which reads every path as a pattern."""
     return [re.sub(r"([\\{}\[\]*?])", r"\\\1", path) for path in paths]

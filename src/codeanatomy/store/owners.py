@@ -1,7 +1,7 @@
-"""What each owner has in each table: the digests that buckets are sums of, kept beside the tables.
+"""Owner digests: the digest of each owner's rows in each table, stored as a table. Digests of buckets are their sums.
 
-With them an update knows what an owner had without reading it: rows that come out as they were are not written, and
-the digest of a bucket follows from what changed in it.
+An update compares an owner's new rows with the old ones without reading these: unchanged rows are not written, and the
+new digest of a bucket follows from the digests of the owners that changed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Digests = Mapping[str, Mapping[str, SetDigest]]
 def read_owner_digests(
     state: State, pin: TablePin, owners: Collection[str] | None = None
 ) -> dict[str, dict[str, SetDigest]]:
-    """What these owners have, or all."""
+    """The digests of these owners, or of all."""
     rows = read_arrow(state, OWNER_DIGESTS, pin.version, owners=owners)
     found: dict[str, dict[str, SetDigest]] = {}
     for owner, table, count, digest in zip(*(column.to_pylist() for column in rows.columns), strict=True):
@@ -46,7 +46,7 @@ def read_owner_digests(
 def replace_owner_digests(
     state: State, digests: Digests, base: TablePin | None, replaced: Collection[str] | None, before: Digests
 ) -> WrittenTable:
-    """Store what the `replaced` owners (all, if None) have now in every table; `before` is what they had."""
+    """Store the digests of the `replaced` owners (None: all) in every table; `before` has the digests they had."""
     rows = _rows(digests)
     now = CollectedRows(rows, _digests_of(rows))
     of_some = None if replaced is None else Replaced(replaced, _digests_of(_rows(before)))

@@ -1,11 +1,11 @@
-"""Paths below a state: the one place that says what may be opened, listed, written or deleted there.
+"""Paths below a state: the only module that decides what may be opened, listed, written or deleted there.
 
-A repository can ship a `.codeanatomy` of its own making, so everything below a state is untrusted input. No component
-of a path may be a link, and where a file is expected there must be a regular one: reading a pipe never ends. Names are
-those this program gives; what a log or a build says otherwise is refused before it is followed.
+A repository can ship a `.codeanatomy` directory, so everything below a state is untrusted input. No component of a path
+may be a link, and a file must be a regular file: reading a pipe never ends. Names must be ones that this program gives;
+other names in a log or a build are refused before they are followed.
 
-Readers check what they open, writers the entire state when they take the lease. The root itself, and what is above it,
-is the user's choice. An object store has no links: there only names are checked.
+Readers check what they open, writers check the entire state when they take the lease. The root and its parents are the
+user's choice and not checked. An object store has no links: there only names are checked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TABLES = "tables"
 """Name of the folder of the tables."""
 
 SCRATCH = "indexing"
-"""Name of a folder for an indexer, emptied before it is used; the only place where a build of ours makes links."""
+"""Name of the folder for an indexer, emptied before use; the only folder in which a build makes links."""
 
 _TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 _BUILD_ID = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}")
@@ -35,7 +35,7 @@ _BUNDLE_FILE = re.compile(r"[a-z][a-z0-9_]{0,99}\.(?:json|parquet)")
 
 
 def is_table_name(name: object) -> bool:
-    """Whether a table of ours can be called so."""
+    """Whether a table of ours can have this name."""
     return isinstance(name, str) and _TABLE_NAME.fullmatch(name) is not None
 
 
@@ -55,7 +55,7 @@ def is_unfinished_file(path: str) -> bool:
 
 
 def is_bundle_file(name: str) -> bool:
-    """Whether a file of ours in a run bundle can be called so."""
+    """Whether a file of a run bundle can have this name."""
     return _BUNDLE_FILE.fullmatch(name) is not None
 
 
@@ -92,7 +92,7 @@ def folder_names(location: StateLocation, *names: str) -> list[str]:
 
 
 def sizes_below(location: StateLocation, *names: str, paths: Collection[str]) -> dict[str, int]:
-    """The sizes of those regular files below a folder that are there, by their paths relative to it."""
+    """The sizes of those regular files below a folder that exist, by their paths relative to it."""
     folder = str(location.local_path.joinpath(*names))
     for inner in {path.rpartition("/")[0] for path in paths}:
         checked_folder(location, *names, *filter(None, inner.split("/")))
@@ -166,7 +166,7 @@ def _checked(location: StateLocation, names: tuple[str, ...]) -> os.stat_result 
         path /= name
         try:
             status = path.lstat()
-        except (FileNotFoundError, NotADirectoryError):  # the latter: the root is none
+        except (FileNotFoundError, NotADirectoryError):  # the latter: the root is not a directory
             return None
         if stat.S_ISLNK(status.st_mode):
             raise _refused(location, path, "is a link")
@@ -186,7 +186,7 @@ def _walk(location: StateLocation, top: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _checked_entries(location: StateLocation, folder: str | Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, which must be directories and regular files; the scratch folder counts as empty."""
+    """The entries of a folder, which must be directories and regular files; the scratch folder counts as empty."""
     if str(folder) == str(location.local_path / SCRATCH):
         return []
     entries = _entries(folder)
@@ -201,7 +201,7 @@ def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)
-    except FileNotFoundError:  # a build that runs meanwhile removed it
+    except FileNotFoundError:  # removed by a concurrent build
         return []
 
 

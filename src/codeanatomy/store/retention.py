@@ -1,8 +1,8 @@
-"""Retention: forget old builds, and delete the files and run bundles no kept build can need.
+"""Retention: drop old builds, and delete the data files and run bundles that no kept build needs.
 
-First the rows, then the files: a run that dies in between leaves files the next one deletes, never a build without
-its files. The latest version of a table is kept even if no build names it, so that other Delta readers always find a
-whole table and an append-only one keeps the rows of a run that died.
+Rows of `builds` are deleted first, then files: a process that dies in between leaves files that the next run deletes,
+never a build without its files. The latest version of a table is kept even if no build pins it, so that other Delta
+readers find a complete table and an append-only table keeps the rows of a build that died.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from codeanatomy.store.paths import (
 from codeanatomy.store.state import State
 
 _GRACE = timedelta(days=1)
-"""On an object store, where no lease keeps writers away, younger files may belong to a build under way."""
+"""On an object store, which has no lease, younger files may belong to a build under way."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def collect_garbage(
         raise ValueError(f"the lease is for {lease.location.uri}, not {state.location.uri}")
     now = datetime.now(UTC)
     builds = list_builds(state)
-    awaited = {cursor.build_id for cursor in list_cursors(state)}
-    kept = _kept(builds, keep, now - older_than if older_than is not None else now, awaited)
+    acknowledged = {cursor.build_id for cursor in list_cursors(state)}
+    kept = _kept(builds, keep, now - older_than if older_than is not None else now, acknowledged)
     kept_ids = {build.build_id for build in kept}
     dropped = tuple(build.build_id for build in builds if build.build_id not in kept_ids)
     with reading(state.location):
@@ -81,11 +81,11 @@ def collect_garbage(
 
 
 def _kept(
-    builds: Sequence[BuildRecord], keep: int, younger_than: datetime, awaited: Collection[str]
+    builds: Sequence[BuildRecord], keep: int, younger_than: datetime, acknowledged: Collection[str]
 ) -> list[BuildRecord]:
-    """The latest and the other `keep` newest, those younger or awaited, and those a kept rollback went back to."""
+    """The `keep` newest builds (at least one), younger or acknowledged ones, and the targets of kept rollbacks."""
     newest = {build.build_id for build in builds[-max(1, keep) :]}
-    kept = newest | set(awaited) | {build.build_id for build in builds if build.created_at >= younger_than}
+    kept = newest | set(acknowledged) | {build.build_id for build in builds if build.created_at >= younger_than}
     for build in reversed(builds):  # a rollback may have gone back to a rollback
         if build.build_id in kept and build.rolled_back_to:
             kept.add(build.rolled_back_to)
@@ -95,7 +95,7 @@ def _kept(
 def _garbage(location: StateLocation, kept: Iterable[BuildRecord], now: datetime) -> dict[str, int]:
     """Data files that no kept version needs, relative to the folder of the tables, and their sizes.
 
-    Only what has a name that a write of ours gives: whatever else somebody put there is left alone.
+    Only files with names that the store gives: other files are never deleted.
     """
     pins: dict[str, set[int]] = {}
     for build in kept:

@@ -1,8 +1,8 @@
-"""A state: the place that holds every build of one repository. A state *is* its `builds` table.
+"""A state: the directory or object store prefix with all builds of one repository. It exists once `builds` does.
 
-That table is created by one atomic commit whose metadata says what can never change afterwards: the format, the
-number of buckets, the repository's id; and which repository it is, which can move. This module never looks at builds or
-tables.
+That table is created by one atomic commit whose metadata has what never changes afterwards (the format, the number of
+buckets, the repository's id) and which repository the state belongs to, which can change. This module does not read
+builds or other tables.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from deltalake import DeltaTable
 from codeanatomy.errors import InputError, StateError
 from codeanatomy.store.delta import LOG_SETTINGS, NO_RETRY, open_table, read_settings, table_exists
 from codeanatomy.store.failures import damaged, reading, writing
-from codeanatomy.store.layout import MOST_BUCKETS
+from codeanatomy.store.layout import MAX_BUCKETS
 from codeanatomy.store.location import StateLocation
 from codeanatomy.store.paths import check_surface
 
 FORMAT_VERSION = 1
-"""Of the layout this code writes; a state of a higher one is not touched."""
+"""Version of the layout that this code writes; a state of a newer one is refused."""
 
 OWN_FILES = frozenset({"lease", ".gitignore"})
-"""What a state has beside its tables."""
+"""Files at the top of a state."""
 
 BUILDS = "builds"
 """Name of the table that makes a directory a state."""
 
 CURSORS = "cursors"
-"""Name of the folder, beside that of the tables, in which consumers keep how far they came."""
+"""Name of the folder, beside that of the tables, that has the cursors of consumers."""
 
 BUILDS_SCHEMA = pa.schema(
     [
@@ -61,16 +61,16 @@ _REPOSITORY = "codeanatomy.repository"
 
 @dataclass(frozen=True)
 class State:
-    """An opened state: where it is, and what was fixed when it was made."""
+    """An opened state: its location, and what was fixed when it was created."""
 
     location: StateLocation
     buckets: int
     repo_id: str
-    repository: str = ""  # which one it is of; empty if that is not known yet
+    repository: str = ""  # that it belongs to; empty if that is not known yet
 
 
 def create_state(location: StateLocation, buckets: int, repo_id: str = "", repository: str = "") -> State:
-    """Make an empty state; an error if there is one already."""
+    """Create an empty state; an error if there is one already."""
     if state_exists(location):
         raise StateError(f"there is a state at {location.uri} already")
     with writing(location):
@@ -94,7 +94,7 @@ def create_state(location: StateLocation, buckets: int, repo_id: str = "", repos
 
 
 def remember_repository(state: State, repository: str) -> State:
-    """Have the state know which repository it is of, from now on; under the lease."""
+    """Record which repository the state belongs to; the caller holds the lease."""
     with writing(state.location):
         open_table(state.location, BUILDS).alter.set_table_properties(
             {_REPOSITORY: repository}, raise_if_not_exists=False, commit_properties=NO_RETRY
@@ -103,7 +103,7 @@ def remember_repository(state: State, repository: str) -> State:
 
 
 def _claim_directory(directory: Path) -> None:
-    """Make the directory ours: it must be new, but for the lease that its first writer already holds."""
+    """Prepare the directory, which must be empty except for the lease of its first writer."""
     directory.mkdir(parents=True, exist_ok=True)
     if {entry.name for entry in directory.iterdir()} - OWN_FILES:
         raise InputError(f"{directory} is not empty and not a state: choose another place with --state")
@@ -112,12 +112,12 @@ def _claim_directory(directory: Path) -> None:
 
 
 def state_exists(location: StateLocation) -> bool:
-    """Whether there is a state here, sound or not."""
+    """Whether there is a state, damaged or not."""
     return table_exists(location, BUILDS)
 
 
 def open_state(location: StateLocation) -> State:
-    """The state that is there."""
+    """Open an existing state."""
     if not state_exists(location):
         raise InputError(f"no build at {location.uri} yet", hint="run `codeanatomy build`")
     with reading(location):
@@ -129,6 +129,6 @@ def open_state(location: StateLocation) -> State:
             f"the state at {location.uri} was made by a newer version of codeanatomy "
             f"(format {version}, this one knows {FORMAT_VERSION}): upgrade codeanatomy"
         )
-    if not 0 < buckets <= MOST_BUCKETS:
+    if not 0 < buckets <= MAX_BUCKETS:
         raise damaged(location, f"it has {buckets} buckets")
     return State(location, buckets, repo_id, settings.get(_REPOSITORY, ""))

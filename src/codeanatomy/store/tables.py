@@ -1,15 +1,15 @@
 """Tables: Spark writes and reads the data files, the Delta log says which of them make up a version.
 
 Rows that have an owner are laid out in hash buckets of it, written by Spark and replaced whole. A table whose rows have
-none (`facts`) only grows; its rows are nested and written where they are made (`parts`). There are two verbs:
-`replace_rows` and `append_rows`.
+none (`facts`) only grows; its rows are nested and written by the process that makes them (`filewriter`). There are two
+verbs: `replace_rows` and `append_rows`.
 
-A write puts new files beside the old ones (`datafiles`) and makes them visible by one commit. What dies in between
-leaves files that no version names. Readers always name a version; only an append looks at the latest one.
+A write adds new files (`datafiles`) and makes them visible by one commit. A process that dies in between leaves files
+that no version names. Readers always name a version; only an append uses the latest one.
 
 Glossary
-    pin      a version of a table and the digests of its buckets; what a build remembers of a table.
-    cutoff   a write that yields the rows already pinned commits nothing.
+    pin      a version of a table and the digests of its buckets: what a build records of a table.
+    cutoff   a write of the rows that are already pinned commits nothing.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from codeanatomy.store.datafiles import (
     DataFile,
     WorkerRows,
     discard,
-    give_name,
-    relaxed,
+    duplicate_file,
+    nullable_schema,
     stored_schema,
-    write_buckets_here,
+    write_buckets_from_driver,
     write_by_spark,
     write_by_workers,
-    write_here,
+    write_from_driver,
 )
 from codeanatomy.store.delta import (
     NO_RETRY,
-    Added,
+    NewFile,
     arrow_dataset,
     check_files,
     columns_of_file,
@@ -56,9 +56,9 @@ from codeanatomy.store.delta import (
 from codeanatomy.store.digests import NO_ROWS, SetDigest, total
 from codeanatomy.store.failures import damaged, reading, writing
 from codeanatomy.store.faults import boundary
+from codeanatomy.store.filewriter import identity_digest
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_of, layout_of
 from codeanatomy.store.location import StateLocation, literal_paths
-from codeanatomy.store.parts import identity_digest
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class TablePin:
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """What a write did: the pin to remember, the files it added (none if nothing changed), what each owner now has."""
+    """The result of a write: the new pin, the files added (none if no row changed), the digest of each owner's rows."""
 
     name: str
     pin: TablePin
@@ -116,16 +116,18 @@ def replace_rows(
 ) -> WrittenTable:
     """Replace rows in the version that `base` pins: those of the `replaced` owners, or all of them.
 
-    By the list of owners, not by the rows there are: an owner that has no rows in `rows` loses those it had. Rows equal
-    to those in `base` are not written: of some owners bucket by bucket, of all owners the whole table.
+    What is replaced depends on the list of owners alone: an owner without rows in `rows` loses those it had. Unchanged
+    rows are not written: buckets when some owners are replaced, the table when all are.
     """
     with writing(state.location):
         if replaced is None:
             return _replace_all(rows, dataset, state, base)
         if base is None:
-            raise ValueError(f"{dataset.name}: rows of some owners cannot be replaced where there are none")
+            raise ValueError(f"{dataset.name}: there is no version in which rows of some owners could be replaced")
         if isinstance(rows, CollectedRows):
-            return _replace(dataset, state, base, replaced, _BucketsHere(rows, dataset, state, base, replaced.owners))
+            return _replace(
+                dataset, state, base, replaced, _BucketsFromDriver(rows, dataset, state, base, replaced.owners)
+            )
         return _replace(dataset, state, base, replaced, _BucketsBySpark(rows, dataset, state, base, replaced.owners))
 
 
@@ -146,19 +148,19 @@ def _replace_all(
         table = rows.table
         bucket_of_row = pa.array([bucket_of(owner, state.buckets) for owner in table[OWNER].to_pylist()], pa.int32())
         by_bucket = {each: _sorted(table.filter(pc.equal(bucket_of_row, each)), dataset) for each in buckets}
-        files = write_buckets_here(by_bucket, by_bucket.__getitem__, dataset, state)
+        files = write_buckets_from_driver(by_bucket, by_bucket.__getitem__, dataset, state)
     version = _commit(_existing(state.location, dataset.name), files, dataset, state.location, "overwrite")
     return _written(dataset, TablePin(version, buckets), files, owners)
 
 
 def _replace(
-    dataset: Dataset, state: State, base: TablePin, replaced: Replaced, rewritten: _BucketsHere | _BucketsBySpark
+    dataset: Dataset, state: State, base: TablePin, replaced: Replaced, rewritten: _BucketsFromDriver | _BucketsBySpark
 ) -> WrittenTable:
     """Commit the buckets in which an owner's rows changed."""
     table = _existing(state.location, dataset.name)
     if table is None:
         raise damaged(state.location, f"table {dataset.name} is lost")
-    if table.version() != base.version:  # a run died after its commit: what it wrote was never published
+    if table.version() != base.version:  # a build died after its commit: that version was never published
         files_of_version(state.location, dataset.name, base.version)
         table.restore(base.version)
     digests = rewritten.digests()
@@ -212,8 +214,8 @@ class _BucketsBySpark:
 
 
 @dataclass(frozen=True)
-class _BucketsHere:
-    """The same for collected rows: only the buckets that are asked for are rewritten."""
+class _BucketsFromDriver:
+    """The buckets of `owners` with their rows replaced, rewritten by the driver: only those that are asked for."""
 
     rows: CollectedRows
     dataset: Dataset
@@ -234,7 +236,7 @@ class _BucketsHere:
         def rows_of(bucket: int) -> pa.Table:
             return self._merged(bucket, stored.get(f"{BUCKET}={bucket}", ()))
 
-        return write_buckets_here(buckets, rows_of, self.dataset, self.state)
+        return write_buckets_from_driver(buckets, rows_of, self.dataset, self.state)
 
     def _merged(self, bucket: int, stored: Iterable[pads.Fragment]) -> pa.Table:
         owners = pa.array([each for each in self.owners if bucket_of(each, self.state.buckets) == bucket], pa.string())
@@ -262,21 +264,21 @@ def append_rows(
 ) -> WrittenTable:
     """Add rows without an owner to the latest version, which `base` (from `pin_latest`) describes.
 
-    Without a base the table begins empty, whatever it had. Rows that are here make small files; when there are many of
-    those, they are made one.
+    Without a base the table starts empty, whatever it had. Rows of the driver make small files; many of them are
+    compacted.
     """
     with writing(state.location):
         table = _existing(state.location, dataset.name)
         if isinstance(rows, WorkerRows):
             return _append(table, write_by_workers(rows, dataset, state), dataset, state, base)
-        written = _append(table, write_here(rows, dataset, state), dataset, state, base)
+        written = _append(table, write_from_driver(rows, dataset, state), dataset, state, base)
         if table is None or not written.written:
             return written
         return replace(written, pin=replace(written.pin, version=_compacted(table, dataset, state)))
 
 
 def _compacted(table: DeltaTable, dataset: Dataset, state: State) -> int:
-    """The version after small files were made one, if there are many: each has to be opened to be searched."""
+    """Compact small files if there are many, because every read opens each of them; returns the latest version."""
     table.update_incremental()
     files = stored_files(table)
     small = [file for file in files if file.size < _SMALL_BYTES]
@@ -286,11 +288,11 @@ def _compacted(table: DeltaTable, dataset: Dataset, state: State) -> int:
         properties = WriterProperties(compression="ZSTD")
         table.optimize.compact(target_size=_SMALL_BYTES, writer_properties=properties, commit_properties=NO_RETRY)
         return int(table.version())
-    # Not by delta-rs, which writes no checksums. A file that stays needs a new name: the commit removes all others.
+    # Not by delta-rs, which writes no checksums. A large file gets a new name: the commit removes all old names.
     check_files(state.location, dataset.name, files)
     rows = arrow_dataset(state.location, dataset.name, small, dataset.schema()).to_table()
-    kept = [give_name(file.path, dataset, state.location) for file in files if file not in small]
-    return _commit(table, [*write_here(rows, dataset, state), *kept], dataset, state.location, "overwrite")
+    kept = [duplicate_file(file.path, dataset, state.location) for file in files if file not in small]
+    return _commit(table, [*write_from_driver(rows, dataset, state), *kept], dataset, state.location, "overwrite")
 
 
 def _append(
@@ -299,7 +301,9 @@ def _append(
     if base is not None and not files:
         return _unwritten(dataset, base)
     if base is not None and (table is None or table.version() != base.version):
-        raise StateError(f"another build wrote table {dataset.name} of {state.location.uri} meanwhile: run again")
+        raise StateError(
+            f"another build wrote table {dataset.name} of {state.location.uri} at the same time: run again"
+        )
     version = _commit(table, files, dataset, state.location, "append" if base is not None else "overwrite")
     buckets = dict(base.buckets) if base else {}
     for bucket, digest in _bucket_digests(files).items():
@@ -310,8 +314,7 @@ def _append(
 def pin_latest(state: State, dataset: Dataset, known: TablePin | None) -> TablePin | None:
     """The latest version of an append-only table, or None if it has other columns or is not there.
 
-    It is read only if it has rows that `known` has not. It has when a run died after its append: those rows are
-    sound, only no build names them yet.
+    It is read only if it has rows that `known` does not have: a build died after its append. Those rows are valid.
     """
     table = _existing(state.location, dataset.name)
     if table is None or table.schema() != _stored_schema(dataset):
@@ -347,23 +350,23 @@ def read_table(
     dataset: Dataset,
     version: int,
     *,
-    keys: Collection[str] | None = None,
+    owners: Collection[str] | None = None,
 ) -> DataFrame:
     """The rows of one version, or those of the given owners, read from the buckets that can hold them."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
-    frame = _read_files(spark, state, dataset, version, keys)
-    return frame if keys is None else frame.where(F.col(OWNER).isin(*keys))
+    frame = _read_files(spark, state, dataset, version, owners)
+    return frame if owners is None else frame.where(F.col(OWNER).isin(*owners))
 
 
 def _read_files(
-    spark: SparkSession, state: State, dataset: Dataset, version: int, keys: Collection[str] | None
+    spark: SparkSession, state: State, dataset: Dataset, version: int, owners: Collection[str] | None
 ) -> DataFrame:
     """The rows of one version, or of the buckets that can hold those of the given owners."""
     from pyspark.errors import AnalysisException  # noqa: PLC0415
 
-    files = data_files(state, dataset.name, version, keys=keys)
-    schema = relaxed(dataset.schema())
+    files = data_files(state, dataset.name, version, owners=owners)
+    schema = nullable_schema(dataset.schema())
     if not files:
         return spark.createDataFrame([], schema)
     try:
@@ -372,9 +375,9 @@ def _read_files(
         raise damaged(state.location, f"table {dataset.name} lost a file") from error
 
 
-def open_arrow(state: State, dataset: Dataset, version: int, *, keys: Collection[str] | None = None) -> pads.Dataset:
-    """One version as an Arrow dataset (of the buckets that can hold `keys`), without Spark."""
-    files = files_of_version(state.location, dataset.name, version, buckets=_buckets_of(state, keys))
+def open_arrow(state: State, dataset: Dataset, version: int, *, owners: Collection[str] | None = None) -> pads.Dataset:
+    """One version as an Arrow dataset (of the buckets that can hold rows of `owners`), without Spark."""
+    files = files_of_version(state.location, dataset.name, version, buckets=_buckets_of(state, owners))
     with reading(state.location):
         stored = arrow_dataset(state.location, dataset.name, files, stored_schema(dataset))
         return stored.replace_schema(dataset.schema())
@@ -390,20 +393,20 @@ def read_arrow(
     owners: Collection[str] | None = None,
 ) -> pa.Table:
     """Rows of one version, without Spark: all, those of which `only` is true, or those of `owners`."""
-    stored = open_arrow(state, dataset, version, keys=owners)
+    stored = open_arrow(state, dataset, version, owners=owners)
     if owners is not None:
         only = pc.field(OWNER).isin(pa.array(sorted(owners), pa.string()))
     with reading(state.location):
         return stored.to_table(None if columns is None else list(columns), filter=only)
 
 
-def data_files(state: State, name: str, version: int, *, keys: Collection[str] | None = None) -> list[str]:
-    """The files of one version (of the buckets that can hold `keys`), as paths or uris Spark takes; they are there."""
-    return _paths(state, name, version, _buckets_of(state, keys))
+def data_files(state: State, name: str, version: int, *, owners: Collection[str] | None = None) -> list[str]:
+    """The files of one version (of the buckets of `owners`), all of which exist, as paths or uris for Spark."""
+    return _paths(state, name, version, _buckets_of(state, owners))
 
 
 def verified_files(state: State, name: str, version: int, *, buckets: Collection[int] | None = None) -> list[str]:
-    """The files of one version of a local table, for readers that verify no pages: each was compared byte by byte."""
+    """The files of one version of a local table, checksums compared, for readers that do not verify pages."""
     files = _paths(state, name, version, buckets)
     with reading(state.location):
         altered = find_altered(files)
@@ -425,10 +428,10 @@ def _commit(
     mode: Literal["append", "overwrite"],
     only_buckets: Collection[int] | None = None,
 ) -> int:
-    """Make the files visible in one commit; the version it made."""
+    """Make the files visible in one commit; returns its version."""
     layout = layout_of(dataset)
     added = (
-        Added(file.path, file.size, file.modified, file.rows, {name: str(file.bucket) for name in layout})
+        NewFile(file.path, file.size, file.modified, file.rows, {name: str(file.bucket) for name in layout})
         for file in files
     )
     return commit(location, dataset.name, table, added, _stored_schema(dataset), mode, only_buckets)
@@ -454,7 +457,7 @@ def _bucket_digests(files: Iterable[DataFile]) -> dict[int, SetDigest]:
 
 
 def _owner_digests(files: Iterable[DataFile]) -> dict[str, SetDigest]:
-    """What each owner has; its rows may be in several files of its bucket."""
+    """The digest of each owner's rows, which may be in several files of its bucket."""
     digests: dict[str, SetDigest] = {}
     for file in files:
         for owner, digest in file.owners.items():
@@ -463,7 +466,7 @@ def _owner_digests(files: Iterable[DataFile]) -> dict[str, SetDigest]:
 
 
 def _is_whole(state: State, name: str, version: int) -> bool:
-    """Whether the files of a version are what was written; on an object store, that is taken for granted."""
+    """Whether the files of a version are as they were written; not checked on an object store."""
     if state.location.is_local:
         try:
             verified_files(state, name, version)
@@ -476,8 +479,8 @@ def _existing(location: StateLocation, name: str) -> DeltaTable | None:
     return open_table(location, name) if table_exists(location, name) else None
 
 
-def _buckets_of(state: State, keys: Collection[str] | None) -> set[int] | None:
-    return None if keys is None else {bucket_of(key, state.buckets) for key in keys}
+def _buckets_of(state: State, owners: Collection[str] | None) -> set[int] | None:
+    return None if owners is None else {bucket_of(owner, state.buckets) for owner in owners}
 
 
 def _stored_schema(dataset: Dataset) -> Schema:

@@ -1,4 +1,4 @@
--- A complaint and the innermost definition, or the module, that it is about.
+-- A diagnostic and the innermost definition, or the module, that it is about.
 -- output: cpg_edges
 -- kind: DIAGNOSES
 -- method: exact_span

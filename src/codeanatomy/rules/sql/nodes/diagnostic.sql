@@ -1,4 +1,4 @@
--- Complaints of the indexer.
+-- Diagnostics of the indexer.
 -- output: cpg_nodes
 -- kind: DIAGNOSTIC
 -- needs: documents

@@ -1,5 +1,5 @@
--- Calls that decorators, `with` and `for` make. Only code of the repository counts: that a loop over a list asks the
--- list for an iterator tells nobody anything. A `with` calls both its methods, so there is no ambiguity.
+-- Calls that decorators, `with` and `for` make, as far as code of the repository runs: that a loop over a list asks the
+-- list for an iterator is of no use to readers. A `with` calls both its methods, so there is no ambiguity.
 -- output: rel_callsite_qname
 SELECT
   s.file_id,

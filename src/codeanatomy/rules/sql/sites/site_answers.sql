@@ -1,4 +1,4 @@
--- Every site with every answer to its question: the one place where questions and answers meet.
+-- Every site with every answer to its question: the only rule that joins questions and answers.
 -- output: site_answers
 SELECT
   s.file_id,

@@ -1,4 +1,4 @@
--- Modules that the answers of a file looked at: what must be asked again when one of them changes.
+-- Modules that the answers of a file looked at: if one of them changes, the file is answered again.
 -- output: module_lookups
 SELECT DISTINCT
   a.file_id,

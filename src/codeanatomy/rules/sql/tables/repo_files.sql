@@ -1,4 +1,4 @@
--- Files of the snapshot, with what their content says of itself.
+-- Files of the snapshot, with the encoding and lines of their content.
 -- output: repo_files
 SELECT
   s.file_id,

@@ -1,4 +1,4 @@
-"""A table of one state, read in another: what is computed beside a state starts from the state's own tables."""
+"""Linked tables: a table of one state that another state reads, as `replay` does for the inputs of a build."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from codeanatomy.store.failures import reading
 from codeanatomy.store.state import State
 
 
-def lend_table(state: State, name: str, version: int, borrower: State) -> State:
-    """`borrower`, a local state without such a table, able to read that version of it; it must never write it.
+def link_table(state: State, name: str, version: int, into: State) -> State:
+    """Let `into`, a local state without such a table, read a version of it; nothing may write that table there.
 
-    From a local state nothing is copied, from an object store what the version has.
+    A table of a local state is read in place; one on an object store is copied.
     """
     if state.location.is_local:
-        lent = MappingProxyType({**borrower.location.lent, name: state.location})
-        return replace(borrower, location=replace(borrower.location, lent=lent))
-    place = Path(borrower.location.table_uri(name))
+        linked = MappingProxyType({**into.location.linked, name: state.location})
+        return replace(into, location=replace(into.location, linked=linked))
+    folder = Path(into.location.table_uri(name))
     uri, options = state.location.table_uri(name), state.location.options()
     table = open_table(state.location, name, version)
     with reading(state.location):
         files = pafs.PyFileSystem(DeltaStorageHandler(uri, options))
         log = [file.path for file in files.get_file_info(pafs.FileSelector("_delta_log"))]
         for path in (*log, *(file.path for file in stored_files(table))):
-            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             with files.open_input_file(path) as source:
-                (place / path).write_bytes(source.read())
-    return borrower
+                (folder / path).write_bytes(source.read())
+    return into

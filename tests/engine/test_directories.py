@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from codeanatomy.engine.places import scratch_directory
+from codeanatomy.engine.directories import scratch_directory
 
 HOLD = """
 import sys
-from codeanatomy.engine.places import scratch_directory
+from codeanatomy.engine.directories import scratch_directory
 with scratch_directory() as scratch:
     (scratch.path / "spill").write_text("x")
     print(scratch.path, flush=True)

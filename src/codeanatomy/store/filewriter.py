@@ -1,13 +1,13 @@
-"""Data files written where rows are made: in a Python process, as Arrow, without a detour through the JVM.
+"""Write data files from Python with Arrow, in a Spark worker or in the driver: the rows do not pass through the JVM.
 
-Runs inside a worker of Spark's, or here. A file gets a name nobody else uses, so that what a failed or repeated task
-leaves behind is never taken for data: only the names a finished job reports are committed.
+Every file gets a unique name, and only names that a finished job reports are committed. So files of failed or repeated
+tasks are never taken for data.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,21 +16,19 @@ import pyarrow.parquet as pq
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs as pafs
 
-from codeanatomy.store.checksums import seal
+from codeanatomy.engine.rows import BatchFunction
+from codeanatomy.store.checksums import add_checksum
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_of_names
-
-Make = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
-"""What turns the batches of a task into rows of a table."""
 
 
 @dataclass(frozen=True)
-class PartWriter:
-    """Makes rows and writes them as one file per task into `folder` below `uri`; yields what the file is.
+class FileWriter:
+    """Makes the rows of a task and writes them to one file in `folder` below `uri`.
 
-    That is its name, its size, its rows, and the digest of the columns `identity`, which name all that is in a row.
+    Yields the name, size and row count of the file, and the digest of the columns `identity`, which determine a row.
     """
 
-    make: Make
+    make: BatchFunction
     uri: str
     folder: str
     options: Mapping[str, str]
@@ -38,7 +36,7 @@ class PartWriter:
     identity: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Do one task's work."""
+        """Run one task."""
         rows = (batch for batch in self.make(batches) if batch.num_rows)
         first = next(iter(rows), None)
         if first is None:
@@ -56,12 +54,12 @@ class PartWriter:
             writer.close()
             size = sink.tell()
         if "://" not in self.uri:
-            name = seal(Path(self.uri, self.folder, name)).name
+            name = add_checksum(Path(self.uri, self.folder, name)).name
         yield pa.record_batch({"file": [name], "size": [size], "rows": [digest.rows], "digest": [digest.hash]})
 
 
 def identity_digest(rows: pa.RecordBatch | pa.Table, identity: tuple[str, ...]) -> SetDigest:
-    """The digest of rows of which the columns `identity` name all that is in them."""
+    """The digest of rows that the columns `identity` determine."""
     if not identity:
         return SetDigest(rows.num_rows, NO_ROWS.hash)
     columns = [rows.column(name).to_pylist() for name in identity]

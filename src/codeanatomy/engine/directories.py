@@ -1,6 +1,6 @@
-"""Where the engine keeps files: a private scratch directory per session, and the user's cache.
+"""Directories of the engine: a private scratch directory per session, and the user's cache.
 
-A scratch directory is locked as long as a process owns it, so that what a killed one leaves can be told and removed.
+A scratch directory is locked while its process lives, so that one that a killed process left is recognized and removed.
 Nothing may be written to the current directory, which can be the repository under analysis.
 """
 
@@ -25,7 +25,7 @@ _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
-    """The user's cache for this tool; created on the way."""
+    """The user's cache directory of this tool; created if needed."""
     base = Path(environ.get("XDG_CACHE_HOME", ""))
     if not base.is_absolute():
         base = Path.home() / ".cache"
@@ -40,7 +40,7 @@ def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class Scratch(NamedTuple):
-    """A directory of our own, and the lock that says so: a child that is given it owns the directory as well."""
+    """A private directory and its lock; a child process that inherits the lock keeps the directory too."""
 
     path: Path
     lock: int
@@ -48,13 +48,13 @@ class Scratch(NamedTuple):
 
 @contextlib.contextmanager
 def scratch_directory(parent: str | Path | None = None) -> Iterator[Scratch]:
-    """A directory only this process uses; gone afterwards. What killed processes of this user left is removed first.
+    """A directory for this process, removed on exit. Directories that killed processes of this user left are removed.
 
     It is in `parent`, else in the system's temporary directory.
     """
-    place = Path(parent or tempfile.gettempdir())
-    _remove_abandoned(place)
-    scratch = _new_scratch(place)
+    directory = Path(parent or tempfile.gettempdir())
+    _remove_abandoned(directory)
+    scratch = _new_scratch(directory)
     try:
         yield scratch
     finally:
@@ -68,10 +68,10 @@ def _new_scratch(parent: Path) -> Scratch:
         lock = os.open(directory, _OPEN_DIRECTORY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # another process took it for abandoned, and removes it
+        except BlockingIOError:  # another process considers it abandoned, and removes it
             os.close(lock)
             continue
-        except OSError:  # no locks here, so nobody will take it for abandoned either
+        except OSError:  # a file system without locks: no process considers it abandoned
             return Scratch(directory, lock)
         if _is_at(directory, lock):
             return Scratch(directory, lock)
@@ -99,7 +99,7 @@ def _remove_if_abandoned(directory: Path) -> None:
 
 
 def _is_at(directory: Path, opened: int) -> bool:
-    """Whether the directory that was opened is still where it was."""
+    """Whether the opened directory still has this path."""
     try:
         return os.path.samestat(os.fstat(opened), directory.lstat())
     except OSError:
