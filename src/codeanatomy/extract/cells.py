@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from hashlib import sha256
 from typing import Any, Final
 
 import pyarrow as pa
 
 from codeanatomy.catalogue import facts
 from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.catalogue.ids import short_hash
 from codeanatomy.catalogue.layers import FACT_DATASETS
 
 NOTHING: Final = -1
@@ -66,7 +66,6 @@ NUMBER_OF_KEY: Final = {
 """The column beside a key that has its number."""
 
 CALLER: Final = "caller_key"
-_KEY_DIGITS: Final = 24
 LINES: Final = ("line_start", "line_end", "col_start")
 
 BINDING_FLAGS: Final = tuple(c.name for c in facts.SYM_BINDINGS.columns if pa.types.is_boolean(c.type))
@@ -86,7 +85,7 @@ def _stored(dataset: Dataset) -> tuple[str, ...]:
 
 def key_of(text: bytes) -> str:
     """The key of what is called `text`."""
-    return sha256(text).hexdigest()[:_KEY_DIGITS]
+    return short_hash(text)
 
 
 STORED: Final = {dataset.name: _stored(dataset) for dataset in FACT_DATASETS}

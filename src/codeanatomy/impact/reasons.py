@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from codeanatomy.catalogue.ids import parse_node_id
+from codeanatomy.catalogue.kinds import NodeKind
 from codeanatomy.impact.snapshots import ModuleChanges
 from codeanatomy.resolve.index import FileNames, Index
 
@@ -172,13 +174,15 @@ class Names:
         target = row["target_id"]
         if not target:
             return None
-        letter, _, rest = str(target).partition(":")
-        file_id, _, key = rest.partition(":")
+        node = parse_node_id(str(target))
+        if node is None or node.file_id is None:
+            return None
+        file_id, key = node.file_id, node.parts.get("def_key") or node.parts.get("binding_key")
         for number, side in enumerate(self._sides):
             file = side.files.get(file_id)
             if file is None:
                 continue
-            if letter == "m":
+            if node.kind is NodeKind.MODULE:
                 return file.module
             if (number, file_id) not in self._qualnames:
                 self._qualnames[number, file_id] = _qualnames(side.names(file))
@@ -189,9 +193,9 @@ class Names:
     def defining_cause(self, rows: Iterable[Mapping[str, Any]], causes: Collection[str]) -> str | None:
         """The first of the causes that defines a target."""
         for row in rows:
-            file_id = str(row["target_id"] or "").split(":")[1:2]
+            node = parse_node_id(str(row["target_id"] or ""))
             for side in self._sides:
-                file = side.files.get(file_id[0]) if file_id else None
+                file = side.files.get(node.file_id or "") if node else None
                 if file and file.path in causes:
                     return file.path
         return None

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import codeanatomy
+from codeanatomy.catalogue.ids import binding_id, code_id, definition_id, module_id
 from codeanatomy.index import scip_format as scip
 from codeanatomy.index import symbols
 from codeanatomy.index.documents import DEFINITION, IMPORT, READ, WRITE
@@ -200,18 +201,18 @@ def _files(graph: Graph) -> list[_File]:
     for file_id, path, module, line_starts, documentation in _rows(graph, "files"):
         name = module.rpartition(".")[2]
         entity = _Entity(symbols.namespace(module), "module", name, (0, 0), None, documentation)
-        files[file_id] = _File(path, module, line_starts, {f"m:{file_id}": entity})
+        files[file_id] = _File(path, module, line_starts, {module_id(file_id): entity})
     for file_id, key, container, kind, name, ordinal, *spans, documentation in _rows(graph, "definitions"):
         entities = files[file_id].entities
-        parent = entities[f"d:{file_id}:{container}" if container else f"m:{file_id}"].symbol
+        parent = entities[code_id(file_id, container)].symbol
         spell = symbols.class_in if kind in ("class", "type_alias") else symbols.function_in
         bstart, bend, name_bstart, name_bend = spans
-        entities[f"d:{file_id}:{key}"] = _Entity(
+        entities[definition_id(file_id, key)] = _Entity(
             spell(parent, name, ordinal), _KINDS[kind], name, (name_bstart, name_bend), (bstart, bend), documentation
         )
     for file_id, number, key, name, site, bstart, bend, scope, def_key in _rows(graph, "bindings"):
         entities = files[file_id].entities
-        parent = entities[f"d:{file_id}:{def_key}" if def_key else f"m:{file_id}"].symbol
+        parent = entities[code_id(file_id, def_key)].symbol
         name_range = None if bstart is None else (bstart, bend)
         if scope in ("module", "class"):
             kind = "variable" if scope == "module" else "field"
@@ -219,7 +220,7 @@ def _files(graph: Graph) -> list[_File]:
         else:
             kind = "parameter" if site == "parameter" else "variable"
             entity = _Entity(f"local {number}", kind, name, name_range, enclosing=parent)
-        entities[f"b:{file_id}:{key}"] = entity
+        entities[binding_id(file_id, key)] = entity
     return list(files.values())
 
 
