@@ -1,4 +1,4 @@
-"""What a changed file offers to others that it did not before: names that came, went, or are something else."""
+"""The exports of a changed file that differ: names that were added, removed, or mean something else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXPORT_DATASETS: Final = ("sym_values", "all_names", "cst_defs", "cst_params")
 
 
 class ChangedExport(NamedTuple):
-    """A name that a file offers otherwise than before; `what` names the parts of it that changed."""
+    """A name that a file exports differently than before; `what` names the parts of it that changed."""
 
     path: str
     module: str

@@ -1,4 +1,4 @@
-"""Why a file is rebuilt: which of its questions got another answer, and which change that comes from."""
+"""Why a file is rebuilt: which of its answers changed, and which changed file that comes from."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ImpactedFile:
 
 
 class ChangedAnswer(NamedTuple):
-    """A question of a file that was answered otherwise before."""
+    """A question of a file whose answer changed."""
 
     path: str
     ask_no: int

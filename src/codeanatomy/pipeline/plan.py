@@ -3,7 +3,7 @@
 A file's rows are a pure function of its facts, the answers to its questions, its semantic document, and the rules and
 settings. The snapshot names the contents; fingerprints name everything else. Equal snapshot and equal fingerprints
 therefore mean equal rows, and only then is a build a no-op. A missing fingerprint is an unequal one. What an edited
-rule alters is its own output and what is made from that; whatever else changes alters everything.
+rule changes is its own output and what is computed from that; any other change affects everything.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def as_built(request: BuildRequest, last: BuildRecord) -> BuildRequest:
 
 
 INDEXES = ("auto", "pyrefly", "scip", "none")
-"""What a build can be made with."""
+"""The choices of an index."""
 
 
 @dataclass(frozen=True)
 class Invalidation:
-    """Something other than a file that changed, and the tables that are computed anew for it."""
+    """Something other than a file that changed, and the tables that are computed again because of it."""
 
     kind: str
     name: str
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def whole(self) -> frozenset[str]:
-        """Tables that are computed anew for every file."""
+        """Tables that are computed again for every file."""
         return frozenset(table for each in self.invalidations for table in each.tables)
 
 
@@ -121,7 +121,7 @@ def plan_build(last: BuildRecord | None, inputs: BuildInputs, *, full: bool) -> 
 
 
 def _made_from(outputs: set[str], rules: Sequence[CompiledRule]) -> tuple[str, ...]:
-    """The stored tables among these datasets and all that is made from them by `rules`."""
+    """The stored tables among these datasets and all that `rules` compute from them."""
     reached = outputs & {each.rule.output.name for each in rules} | outputs & {table.name for table in STORED_TABLES}
     while more := {each.rule.output.name for each in rules if reached & set(each.inputs)} - reached:
         reached |= more

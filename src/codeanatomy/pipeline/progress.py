@@ -1,4 +1,4 @@
-"""Progress of a build, told to whoever listens: which stage runs, how far it is, how long the finished ones took."""
+"""Progress of a build, reported to a listener: which stage runs, how far it is, how long the finished ones took."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StageClock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[RunningStage]:
-        """Time what happens inside; the caller may say how many rows it made."""
+        """Time what happens inside; the caller may report how many rows it computed."""
         if self._planned and name not in self._planned:
             raise RuntimeError(f"the build was not planned to run the stage {name}")
         self.listener.stage(name)
@@ -65,6 +65,6 @@ class StageClock:
 
 
 class RunningStage:
-    """A stage under way; it may say how many rows it made."""
+    """A stage under way; it may report how many rows it computed."""
 
     rows: int | None = None

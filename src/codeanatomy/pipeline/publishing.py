@@ -18,10 +18,8 @@ from codeanatomy.impact.affected import Impact
 from codeanatomy.impact.reasons import ReasonKind
 from codeanatomy.impact.snapshots import SnapshotChanges
 from codeanatomy.pipeline.context import Build
-from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.plan import Plan
 from codeanatomy.pipeline.problems import NOT_INDEXED, SYNTAX_ERROR, not_looked_into
-from codeanatomy.pipeline.progress import StageClock
 from codeanatomy.pipeline.request import BuildResult, Mode, Problem
 from codeanatomy.pipeline.stages import PUBLISH
 from codeanatomy.rules.compiler import CompiledRule
@@ -74,7 +72,7 @@ def publish_build(build: Build, outcome: Outcome, peak: PeakMemory) -> BuildResu
         }
         texts = {MANIFEST: json.dumps(manifest, indent=1), RULES: json.dumps(rules, indent=1)}
         write_bundle(state, build_id, texts, rows)
-        made = BuildRecord(
+        record = BuildRecord(
             build_id=build_id,
             parent_build_id=last.build_id if last else None,
             created_at=now,
@@ -96,27 +94,26 @@ def publish_build(build: Build, outcome: Outcome, peak: PeakMemory) -> BuildResu
                 "peak_memory_mb": peak.mb,
             },
         )
-        publish(state, made)
-    return result_of(made, plan.mode, inputs, outcome.written, clock, peak)
+        publish(state, record)
+    return result_of(build, record, outcome.written, peak)
 
 
-def result_of(
-    made: BuildRecord, mode: Mode, inputs: BuildInputs, written: Mapping[str, bool], clock: StageClock, peak: PeakMemory
-) -> BuildResult:
-    """What is told of a build; of one that had nothing to do, that of the build that stands."""
-    figures: Mapping[str, Any] = made.figures
+def result_of(build: Build, record: BuildRecord, written: Mapping[str, bool], peak: PeakMemory) -> BuildResult:
+    """The result of a build; of one that had nothing to do, `record` is the last build."""
+    inputs, mode = build.inputs, build.plan.mode
+    figures: Mapping[str, Any] = record.figures
     files = dict(figures["files"])
     if mode is Mode.NOOP:
         counts = ("added", "modified", "deleted", "renamed", "impacted", "rebuilt", "unchanged_rows")
         files |= dict.fromkeys(counts, 0)
     return BuildResult(
-        build_id=made.build_id,
-        parent_build_id=made.parent_build_id,
+        build_id=record.build_id,
+        parent_build_id=record.parent_build_id,
         mode=mode,
         strategy=figures.get("strategy"),
         repo=str(inputs.root),
         git_commit=inputs.git_commit,
-        snapshot_id=made.snapshot_id,
+        snapshot_id=record.snapshot_id,
         files=files,
         tables={
             name: {
@@ -125,10 +122,10 @@ def result_of(
                 "version": pin.version,
                 "written": written.get(name, False),
             }
-            for name, pin in made.tables.items()
+            for name, pin in record.tables.items()
         },
-        stages=tuple(clock.stages),
-        seconds=clock.seconds(),
+        stages=tuple(build.clock.stages),
+        seconds=build.clock.seconds(),
         peak_memory_mb=peak.mb,
         index=figures.get("index"),
         problems=(

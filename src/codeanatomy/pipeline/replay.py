@@ -1,7 +1,7 @@
 """Replay: run a build again from what it pins, beside the state, and compare every table with what the build has.
 
 The inputs are the build's own: its facts, its semantic documents, its snapshot as `repo_files` has it, and the rules of
-its run bundle. The tree is not looked at, and nothing is parsed or indexed again. Only the program that made a build
+its run bundle. The tree is not read, and nothing is parsed or indexed again. Only the program that ran a build
 can replay it: with another extractor, resolver or schema there is nothing to compare, and the replay is refused.
 """
 
@@ -132,7 +132,7 @@ def _compare(spark: SparkSession, ours: _Side, theirs: _Side) -> dict[str, Table
 
 
 def _pinned_inputs(request: BuildRequest, state: State, build: BuildRecord, location: StateLocation) -> BuildInputs:
-    """What the build was made from; refused if this program would make something else of it."""
+    """The inputs of the build; refused if this program would compute other rows from them."""
     bundle = _bundle_of(state, build)
     snapshot = _snapshot_of(state, build, bundle.repo_id)
     settings = engine_settings(request, snapshot)
@@ -165,8 +165,8 @@ def _bundle_of(state: State, build: BuildRecord) -> _Bundle:
     if manifest is None or rules is None:
         raise InputError(f"build {origin.build_id} has no run bundle to replay it from: only later builds have one")
     try:
-        said, texts = json.loads(manifest), {rule["name"]: rule["sql"] for rule in json.loads(rules)}
-        return _Bundle(said["repo_id"], tuple(said["roots"]), texts)
+        recorded, texts = json.loads(manifest), {rule["name"]: rule["sql"] for rule in json.loads(rules)}
+        return _Bundle(recorded["repo_id"], tuple(recorded["roots"]), texts)
     except (ValueError, KeyError, TypeError) as error:
         raise StateError(f"the run bundle of build {origin.build_id} is damaged: it cannot be replayed") from error
 

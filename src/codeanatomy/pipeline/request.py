@@ -15,22 +15,22 @@ class Mode(StrEnum):
     """How much of the repository a build works through."""
 
     FULL = "full"
-    """Everything is computed from facts; contents already extracted are not parsed again."""
+    """Every file is rebuilt; contents that were extracted before are not parsed again."""
     INCREMENTAL = "incremental"
-    """Only what the changes since the last build can alter is computed."""
+    """Only the files that changes since the last build affect are rebuilt."""
     NOOP = "noop"
-    """Nothing that can alter a row changed since the last build; nothing is written."""
+    """Nothing that can change a row changed since the last build; nothing is written."""
 
 
 class Strategy(StrEnum):
-    """How the files that a change reaches are found. The rows are the same; how many files are rebuilt is not."""
+    """How the files that a change affects are found. The rows are the same; how many files are rebuilt is not."""
 
     HYBRID = "hybrid"
-    """Files with an answer, or a semantic document, that came out otherwise."""
+    """Files with an answer, or a semantic document, that changed."""
     SYMBOL_CLOSURE = "symbol_closure"
-    """Files with an answer that came out otherwise; only for builds without an index, which sees more."""
+    """Files with an answer that changed; only for builds without an index, which sees more."""
     IMPORT_CLOSURE = "import_closure"
-    """Files that look, through whatever others, at a module that changed."""
+    """Transitive dependents of a module that changed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a finished build: its name, how long it took, the rows it made."""
+    """One stage of a finished build: its name, how long it took, the rows it computed."""
 
     name: str
     seconds: float

@@ -75,7 +75,7 @@ def _build_once(request: BuildRequest, clock: StageClock, peak: PeakMemory, spar
         if request.moved and state.repository != inputs.repository:
             with hold_lease(location):
                 remember_repository(state, inputs.repository)
-        return result_of(last, Mode.NOOP, inputs, {}, clock, peak)
+        return result_of(Build(state, last, inputs, plan, strategy, clock), last, {}, peak)
     with hold_lease(location), writing(location):
         state = state or (open_state(location) if state_exists(location) else _new_state(inputs))
         latest = latest_build(state)
