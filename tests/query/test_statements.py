@@ -11,7 +11,7 @@ EMPTY = {table.name: ds.dataset(table.schema().empty_table()) for table in (FACT
 
 
 def rows(query):
-    return [tuple(row.values()) for row in run_query(query, EMPTY.__getitem__, "none").read_all().to_pylist()]
+    return [tuple(row.values()) for row in run_query(query, EMPTY.__getitem__).read_all().to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_name_that_a_query_defines_may_be_that_of_a_view():
 
 
 def test_columns_keep_the_names_that_were_written():
-    found = run_query('SELECT 1 AS references, 2 AS References, 3 AS "it\'s"', EMPTY.__getitem__, "none")
+    found = run_query('SELECT 1 AS references, 2 AS References, 3 AS "it\'s"', EMPTY.__getitem__)
     assert found.schema.names == ["references", "References", "it's"]
 
 

@@ -166,6 +166,8 @@ def _computed(dataset: Dataset, tables: _Tables, lines: _Lines) -> dict[str, Num
         values[DEF_OF_SCOPE[name]] = tables.def_of_scope[tables.ends["sym_scopes"][content] + values["scope_no"]]
     if CALLER in dataset.names():
         values[CALLER] = tables.function_of_scope[tables.ends["sym_scopes"][content] + values["scope_no"]]
+    if dataset is facts.CST_NAME_REFS:
+        values |= {"is_attribute": (values["binding_no"] < 0).astype(np.int32), "bend": values["name_bend"]}
     if "line_start" in dataset.names():
         prefix = "site_" if dataset is facts.SYM_BINDINGS else ""
         start, end = values[f"{prefix}bstart"], values[f"{prefix}bend"]

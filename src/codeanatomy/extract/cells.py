@@ -65,6 +65,9 @@ NUMBER_OF_KEY: Final = {
 }
 """The column beside a key that has its number."""
 
+OF_NAME_REFS: Final = ("is_attribute", "bend")
+"""A plain name has a symbol, an attribute has none; either ends with its name."""
+
 CALLER: Final = "caller_key"
 LINES: Final = ("line_start", "line_end", "col_start")
 
@@ -77,6 +80,7 @@ def _stored(dataset: Dataset) -> tuple[str, ...]:
     names = dataset.names()
     computed = {*LINES, CALLER, ORDINALS.get(dataset.name), DEF_OF_SCOPE.get(dataset.name)}
     computed |= {key for key, number in NUMBER_OF_KEY.items() if number in names}
+    computed |= set(OF_NAME_REFS) if dataset is facts.CST_NAME_REFS else set()
     stored = [name for name in names if name not in computed]
     if dataset is facts.SYM_BINDINGS:
         stored = ["flags" if name == BINDING_FLAGS[0] else name for name in stored if name not in BINDING_FLAGS[1:]]

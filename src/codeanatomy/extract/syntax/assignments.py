@@ -51,17 +51,18 @@ class Binding(NamedTuple):
 
 def add_assign(w: Walk, shape: bytes, target: int, span: tuple[int, int], binding: Binding) -> None:
     """One row of `cst_assigns`."""
-    pool, bound = w.pool, binding.value
-    for step in binding.path:
+    pool = w.pool
+    op, bound, path, _, _ = binding
+    for step in path:
         w.cells.unpacks.append(pool[step])
     w.add_assign(
         scope_no=w.scope,
-        op=pool[binding.op],
+        op=pool[op],
         target_shape=pool[shape],
         target=target,
         target_bstart=span[0],
         target_bend=span[1],
-        unpack=len(binding.path),
+        unpack=len(path),
         value_shape=bound.shape,
         value=bound.dotted,
         value_bstart=bound.start,
@@ -79,17 +80,16 @@ def store(w: Walk, node: Node, binding: Binding) -> None:
         node = node.children[-1]
         kind = node.kind_id
     start, end = node.start_byte, node.end_byte
-    op = binding.op
+    op, bound, path, flags, typed = binding
     ctx = b"del" if op == b"del" else b"store"
     if kind == g.IDENTIFIER:
         if start == end:  # a name the parser misses
             return
         name = w.pool[w.text[start:end]]
         site = b"comprehension" if op == b"for" and w.scopes.kinds[w.scope] in COMPREHENSIONS else op
-        flags = binding.flags
         symbol = w.scopes.bind(w.scope, name, site, start, end, flags) if flags else w.scopes.symbol(w.scope, name)
-        held = _held(w, binding if not starred else binding._replace(path=(b"*",)))
-        bind_value(w, symbol, max(end, binding.value.end), held)
+        held = _held(w, op, bound.number, (b"*",) if starred else path, typed)
+        bind_value(w, symbol, max(end, bound.end), held)
         add_stored_name(w, name, ctx, symbol, start, end)
         add_assign(w, b"starred" if starred else b"name", name, (start, end), binding)
     elif kind == g.ATTRIBUTE:
@@ -99,7 +99,7 @@ def store(w: Walk, node: Node, binding: Binding) -> None:
             number = w.scope_defs[w.scope]
             in_constructor = number != NOTHING and w.definitions[number].name == b"__init__"
             is_certain = in_constructor and w.scope_blocks.get(w.scope) == w.block
-            w.attribute_stores.append((base, attribute, _held(w, binding), is_certain))
+            w.attribute_stores.append((base, attribute, _held(w, op, bound.number, path, typed), is_certain))
         dotted = attribute_chain(w, node, ctx).dotted
         add_assign(w, b"starred" if starred else b"attribute", dotted, (start, end), binding)
     elif kind in _UNPACKING:
@@ -110,18 +110,17 @@ def store(w: Walk, node: Node, binding: Binding) -> None:
         w.stack.append(node)
 
 
-def _held(w: Walk, binding: Binding) -> int:
-    """The value that a target holds after it was bound."""
-    number = binding.value.number
-    form = _HELD.get(binding.op)
+def _held(w: Walk, op: bytes, number: int, path: tuple[bytes, ...] = (), typed: int = NOTHING) -> int:
+    """The value that a target holds after a value was bound to it."""
+    form = _HELD.get(op)
     if form is not None and number != NOTHING:
         number = new_value(w, form, number)
-    if binding.path:
-        number = new_value(w, Form.PART, number, binding.path) if number != NOTHING else NOTHING
-    if binding.op == b"del":
+    if path:
+        number = new_value(w, Form.PART, number, path) if number != NOTHING else NOTHING
+    if op == b"del":
         return new_value(w, Form.DELETED)
     if form is None:
-        return new_value(w, Form.ASSIGNED, number, binding.typed)
+        return new_value(w, Form.ASSIGNED, number, typed)
     return number if number != NOTHING else new_value(w, Form.UNKNOWN)
 
 
@@ -134,11 +133,9 @@ def add_stored_name(w: Walk, name: int, ctx: bytes, symbol: int, start: int, end
         scope_no=w.scope,
         name=name,
         ctx=w.pool[ctx],
-        is_attribute=0,
         base=NOTHING,
         binding_no=w.first_symbol + symbol,
         bstart=start,
-        bend=end,
         name_bstart=start,
         name_bend=end,
         type_no=w.type_no,
@@ -243,7 +240,7 @@ def named_expression(w: Walk, node: Node) -> None:
     binding = Binding(b"walrus", next_value(w, children[-1]))
     w.stack.append(children[-1])
     symbol = w.scopes.bind_walrus(w.scope, name, start, end)
-    bind_value(w, symbol, node.end_byte, _held(w, binding))
+    bind_value(w, symbol, node.end_byte, _held(w, b"walrus", binding.value.number))
     add_stored_name(w, name, b"store", symbol, start, end)
     add_assign(w, b"name", name, (start, end), binding)
 
@@ -300,7 +297,7 @@ def bind_name(w: Walk, node: Node, binding: Binding) -> None:
         name = w.pool[w.text[start:end]]
         symbol = w.scopes.bind(w.scope, name, binding.op, start, end)
         if binding.op == b"except":
-            bind_value(w, symbol, end, _held(w, binding))
+            bind_value(w, symbol, end, _held(w, b"except", binding.value.number))
         add_assign(w, b"name", name, (start, end), binding)
 
 

@@ -35,10 +35,10 @@ def identifier(w: Walk, node: Node) -> None:
     load(w, node.start_byte, node.end_byte)
 
 
-def load(w: Walk, start: int, end: int) -> Dotted:
-    """Read the name that stands between `start` and `end`."""
+def load(w: Walk, start: int, end: int) -> int:
+    """Read the name that stands between `start` and `end`; its cell."""
     if start == end:  # a name the parser misses
-        return _NAMELESS
+        return NOTHING
     text = w.text[start:end]
     name = w.pool[text]
     scope = w.scope
@@ -50,17 +50,15 @@ def load(w: Walk, start: int, end: int) -> Dotted:
         scope_no=scope,
         name=name,
         ctx=w.pool[b"load"],
-        is_attribute=0,
         base=NOTHING,
         binding_no=w.first_symbol + symbol,
         bstart=start,
-        bend=end,
         name_bstart=start,
         name_bend=end,
         type_no=w.type_no,
         ask_no=number,
     )
-    return Dotted(name, start, end, name)
+    return name
 
 
 def attribute(w: Walk, node: Node) -> None:
@@ -117,11 +115,9 @@ def add_attribute(
             scope_no=w.scope,
             name=w.pool[w.text[name_start:name_end]],
             ctx=w.pool[ctx],
-            is_attribute=1,
             base=base,
             binding_no=NOTHING,
             bstart=start,
-            bend=name_end,
             name_bstart=name_start,
             name_bend=name_end,
             type_no=w.type_no,
@@ -163,7 +159,8 @@ def call(w: Walk, node: Node) -> None:
         if scope == MODULE_SCOPE:
             export_call(w, last.dotted, arguments)
     elif kind == g.IDENTIFIER:
-        last = load(w, callee_start, callee_end)
+        callee_name = load(w, callee_start, callee_end)
+        last = Dotted(callee_name, callee_start, callee_end, callee_name) if callee_name != NOTHING else _NAMELESS
     else:
         last = _NAMELESS
         w.stack.append(callee)
