@@ -3,7 +3,6 @@
 import pytest
 
 from codeanatomy.catalogue.documents import DOCUMENT_DATASETS
-from codeanatomy.catalogue.facts import FACT_DATASETS
 from codeanatomy.catalogue.ids import (
     ANSWER_IDS,
     EDGE_IDS,
@@ -23,6 +22,7 @@ from codeanatomy.catalogue.ids import (
     symbol_id,
 )
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
+from codeanatomy.catalogue.layers import FACT_DATASETS
 from codeanatomy.repo.snapshot import file_id
 
 FILE, KEY = short_hash(b"file"), short_hash(b"key")

@@ -162,8 +162,12 @@ def test_an_append_on_an_old_version_is_refused(spark: SparkSession, state: Stat
 
     with pytest.raises(StateError, match="run again"):
         append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("c"))), CONTENTS, state, base=first.pin)
-    with pytest.raises(StateError, match="run again"):
-        append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("c"))), CONTENTS, state, base=None)
+
+
+def test_without_a_base_a_table_starts_empty(spark: SparkSession, state: State) -> None:
+    append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a"))), CONTENTS, state)
+    again = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("b"))), CONTENTS, state)
+    assert rows_of(read_table(spark, state, CONTENTS, again.pin.version)) == contents("b")
 
 
 def test_rows_of_an_unpublished_append_are_found_again(spark: SparkSession, state: State) -> None:
