@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.extract import extract_batch
 from codeanatomy.index.choice import choose_provider
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, as_batch
-from codeanatomy.index.provider import Failed
+from codeanatomy.index.provider import Failed, IndexTask
 from codeanatomy.repo.diff import diff_files
 from codeanatomy.repo.modules import ModuleName, module_names
 from codeanatomy.repo.snapshot import ScannedFile, file_id
@@ -239,7 +238,7 @@ def _documents(
         assert provider is not None
         files = [ScannedFile(path, file_id(path), content_of[path], len(tree[path]), "ok") for path in sorted(tree)]
         batches = []
-        for result in provider.run(root, files, tuple(modules), scratch, Event()):
+        for result in provider.run(IndexTask(root, files, tuple(modules), scratch)):
             if isinstance(result, Failed):
                 batches.append(
                     as_batch([DocumentRow(file_id(result.path), result.path, "pyrefly", "failed", result.detail)])

@@ -18,7 +18,7 @@ from codeanatomy.extract import extract_batch
 from codeanatomy.extract.source import Source, read_source
 from codeanatomy.index.documents import SITE_FIELDS
 from codeanatomy.index.mirror import Mirror
-from codeanatomy.index.provider import Failed, Provider, Results, Shard
+from codeanatomy.index.provider import Failed, IndexTask, Provider, Results, Shard
 from codeanatomy.index.pyrefly import Asked, Pyrefly, Ran, find_pyrefly, run_pyrefly
 from codeanatomy.index.pyrefly_provider import PyreflyProvider, PyreflyShard
 from codeanatomy.index.scip_provider import ScipFileProvider
@@ -127,7 +127,7 @@ def read(seen: Tree, results: Iterable[Shard | Failed], onto: Indexed | None = N
 def index(seen: Tree, provider: Provider, scratch: Path, cancelled: Event | None = None) -> Indexed:
     """The documents that a provider makes of a tree."""
     scratch.mkdir(parents=True)
-    return read(seen, provider.run(seen.root, seen.files, seen.modules, scratch, cancelled or Event()))
+    return read(seen, provider.run(IndexTask(seen.root, seen.files, seen.modules, scratch, cancelled or Event())))
 
 
 def mirrored(seen: Tree, scratch: Path) -> tuple[Mirror, Path]:

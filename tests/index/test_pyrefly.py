@@ -12,7 +12,7 @@ from codeanatomy.errors import MachineError
 from codeanatomy.index import pyrefly
 from codeanatomy.index.choice import choose_provider
 from codeanatomy.index.process import run_limited
-from codeanatomy.index.provider import Failed
+from codeanatomy.index.provider import Failed, IndexTask
 from codeanatomy.index.pyrefly import Pyrefly, find_pyrefly
 from codeanatomy.index.pyrefly_provider import PyreflyProvider
 from tests.index.indexing import index, needs_pyrefly, pyrefly_provider, tree
@@ -65,7 +65,7 @@ def started(root, provider, scratch, cancelled=None):
     """The results of a provider, still to be asked for."""
     seen = tree(root)
     scratch.mkdir(parents=True)
-    return seen, provider.run(seen.root, seen.files, seen.modules, scratch, cancelled or threading.Event())
+    return seen, provider.run(IndexTask(seen.root, seen.files, seen.modules, scratch, cancelled or threading.Event()))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ Glossary
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Protocol
@@ -28,6 +28,25 @@ class Failed:
 
     path: str
     detail: str
+
+
+@dataclass(frozen=True)
+class IndexTask:
+    """What a provider is to index: files of the repository at `root`, all of them or those at the paths in `only`.
+
+    `modules` are those of all files, readable or not. The provider may write to `scratch`, and ends when `cancelled`.
+    """
+
+    root: Path
+    files: Sequence[ScannedFile]
+    modules: Sequence[ModuleName]
+    scratch: Path
+    cancelled: Event = field(default_factory=Event)
+    only: Collection[str] | None = None
+
+    def includes(self, path: str) -> bool:
+        """Whether a file is to be indexed."""
+        return self.only is None or path in self.only
 
 
 class Shard(Protocol):
@@ -73,19 +92,8 @@ class Provider(Protocol):
     def reports_all(self) -> bool:
         """Whether it always reports the documents of all files: which of them changed is found by comparison."""
 
-    def run(
-        self,
-        root: Path,
-        files: Sequence[ScannedFile],
-        modules: Sequence[ModuleName],
-        scratch: Path,
-        cancelled: Event,
-        asked: Collection[str] | None = None,
-    ) -> Results:
-        """Index `files` of the repository at `root`, or those that are asked about, by path.
-
-        A shard can be read until the next result is asked for.
-        """
+    def run(self, task: IndexTask) -> Results:
+        """Index files; a shard can be read until the next result is asked for."""
 
     def external_symbols(self) -> Sequence[Symbol]:
         """Symbols that no file defines; known after the last shard."""

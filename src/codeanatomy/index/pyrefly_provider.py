@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from threading import Event
 from typing import Final
 
 import pyarrow as pa
@@ -15,11 +14,9 @@ import pyarrow as pa
 from codeanatomy.catalogue.columns import table_of
 from codeanatomy.index.documents import Symbol, as_batch, finished_or_failed, sites_in
 from codeanatomy.index.mirror import Mirror
-from codeanatomy.index.provider import Reader, Results
+from codeanatomy.index.provider import IndexTask, Reader, Results
 from codeanatomy.index.pyrefly import Asked, Pyrefly, Ran, run_pyrefly
 from codeanatomy.index.report import Report
-from codeanatomy.repo.modules import ModuleName
-from codeanatomy.repo.snapshot import ScannedFile
 
 _LINKS: Final = pa.schema([("path", pa.string()), ("link", pa.string())])
 
@@ -42,27 +39,17 @@ class PyreflyProvider:
         """The options that choose it."""
         return {"choice": "pyrefly", "scip": None}
 
-    def run(
-        self,
-        root: Path,
-        files: Sequence[ScannedFile],
-        modules: Sequence[ModuleName],
-        scratch: Path,
-        cancelled: Event,
-        asked: Collection[str] | None = None,
-    ) -> Results:
+    def run(self, task: IndexTask) -> Results:
         """Mirror the snapshot, then one run per shard."""
-        readable = {file.path: file.size for file in files}
-        mirror = Mirror(root, scratch / "mirror")
-        mirror.add(module for module in modules if module.path in readable)
-        names = scratch / "modules.json"
-        named = {str(mirror.links[m.path]): m.module_fqn for m in modules if m.path in mirror.links}
+        readable = {file.path: file.size for file in task.files}
+        mirror = Mirror(task.root, task.scratch / "mirror")
+        mirror.add(module for module in task.modules if module.path in readable)
+        names = task.scratch / "modules.json"
+        named = {str(mirror.links[m.path]): m.module_fqn for m in task.modules if m.path in mirror.links}
         names.write_text(json.dumps(named), encoding="utf-8")
-        yield from mirror.failures(asked)
-        about = [
-            Asked(path, link, readable[path]) for path, link in mirror.links.items() if asked is None or path in asked
-        ]
-        for result in run_pyrefly(self.pyrefly, about, mirror.trees, scratch, cancelled):
+        yield from mirror.failures(task.only)
+        about = [Asked(path, link, readable[path]) for path, link in mirror.links.items() if task.includes(path)]
+        for result in run_pyrefly(self.pyrefly, about, mirror.trees, task.scratch, task.cancelled):
             yield PyreflyShard(result, names) if isinstance(result, Ran) else result
 
     def external_symbols(self) -> Sequence[Symbol]:

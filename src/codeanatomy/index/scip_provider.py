@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Final
 
 import pyarrow as pa
@@ -21,12 +20,10 @@ from codeanatomy.errors import InputError
 from codeanatomy.index.documents import Symbol, as_batch, finished_or_failed, sites_in
 from codeanatomy.index.mirror import Mirror
 from codeanatomy.index.process import IndexerCancelledError
-from codeanatomy.index.provider import Failed, Reader, Results
+from codeanatomy.index.provider import Failed, IndexTask, Reader, Results
 from codeanatomy.index.scip import ScipIndex, open_index, read_document, read_external_symbols
 from codeanatomy.index.scip_python import ScipPython, run_scip_python
-from codeanatomy.repo.modules import ModuleName
 from codeanatomy.repo.reading import open_regular, read_regular
-from codeanatomy.repo.snapshot import ScannedFile
 
 SHARD_BYTES: Final = 64 << 20
 """Bytes of documents and sources that the driver holds at a time."""
@@ -62,21 +59,12 @@ class ScipFileProvider:
         """The options that choose it."""
         return {"choice": NAME, "scip": str(self.path)}
 
-    def run(
-        self,
-        root: Path,
-        files: Sequence[ScannedFile],
-        modules: Sequence[ModuleName],
-        scratch: Path,
-        cancelled: Event,
-        asked: Collection[str] | None = None,
-    ) -> Results:
+    def run(self, task: IndexTask) -> Results:
         """Yield the documents of `files`; a file without a document is a failure."""
-        del modules, scratch, cancelled
         index = open_index(self.path)
         self._external = read_external_symbols(index.read(index.external))
-        names = {file.path: file.path for file in files if asked is None or file.path in asked}
-        yield from _shards(index, names, root)
+        names = {file.path: file.path for file in task.files if task.includes(file.path)}
+        yield from _shards(index, names, task.root)
 
     def external_symbols(self) -> Sequence[Symbol]:
         """Symbols of other packages."""
@@ -102,27 +90,19 @@ class ScipPythonProvider:
         """The options that choose it."""
         return {"choice": NAME, "scip": None}
 
-    def run(
-        self,
-        root: Path,
-        files: Sequence[ScannedFile],
-        modules: Sequence[ModuleName],
-        scratch: Path,
-        cancelled: Event,
-        asked: Collection[str] | None = None,
-    ) -> Results:
+    def run(self, task: IndexTask) -> Results:
         """Mirror the snapshot, index it in one run, yield the documents."""
-        readable = {file.path: file.size for file in files}
-        mirror = Mirror(root, scratch / "mirror")
-        mirror.add(module for module in modules if module.path in readable)
-        yield from mirror.failures(asked)
+        readable = {file.path: file.size for file in task.files}
+        mirror = Mirror(task.root, task.scratch / "mirror")
+        mirror.add(module for module in task.modules if module.path in readable)
+        yield from mirror.failures(task.only)
         if not mirror.trees:
             return
         tree, *others = mirror.trees
-        made = scratch / "index.scip"
+        made = task.scratch / "index.scip"
         seconds = _SECONDS + _SECONDS_PER_MEGABYTE * sum(readable.values()) / (1 << 20)
         try:
-            run_scip_python(self.tool, tree, made, seconds=seconds, search=others, cancelled=cancelled)
+            run_scip_python(self.tool, tree, made, seconds=seconds, search=others, cancelled=task.cancelled)
         except IndexerCancelledError:
             return
         index = open_index(made)
@@ -130,9 +110,9 @@ class ScipPythonProvider:
         names = {
             path: link.relative_to(tree).as_posix() if link.is_relative_to(tree) else ""
             for path, link in mirror.links.items()
-            if asked is None or path in asked
+            if task.includes(path)
         }
-        yield from _shards(index, names, root)
+        yield from _shards(index, names, task.root)
 
     def external_symbols(self) -> Sequence[Symbol]:
         """Symbols of other packages."""

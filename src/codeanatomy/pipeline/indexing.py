@@ -25,7 +25,7 @@ from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.engine.directories import scratch_directory
 from codeanatomy.engine.rows import as_frame, computed, map_batches
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
-from codeanatomy.index.provider import Failed, Provider, Reader, Shard
+from codeanatomy.index.provider import Failed, IndexTask, Provider, Reader, Shard
 from codeanatomy.index.pyrefly import SHARD_BYTES
 from codeanatomy.pipeline.context import Build, task_count
 from codeanatomy.pipeline.facts import Facts
@@ -54,7 +54,7 @@ class Indexing:
         self._cancelled = Event()
         files = [file for file in inputs.snapshot.files if file.content_id]
         modules = [file.module for file in inputs.files.values()]
-        self._results = provider.run(inputs.root, files, modules, scratch, self._cancelled, asked)
+        self._results = provider.run(IndexTask(inputs.root, files, modules, scratch, self._cancelled, asked))
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="indexing")
         self._next = self._pool.submit(self._advance)
 

@@ -16,7 +16,6 @@ from codeanatomy.resolve.builtins import BUILTIN
 from codeanatomy.resolve.index import Index, ModuleFile
 from codeanatomy.resolve.resolver import Resolver
 from codeanatomy.resolve.values import (
-    EMPTY,
     Absent,
     Class,
     External,
@@ -135,11 +134,11 @@ def _sorted(trail: Trail) -> list[str]:
 
 def _solved(resolver: Resolver, index: Index, file: ModuleFile, question: str) -> Solved:
     found, trail = resolver.evaluate(file, question)
-    looked_at = set(trail)
-    candidates = {c for value, how in found.items() for c in _candidates(resolver, index, value, how, looked_at)}
+    described = _Candidates(resolver, index)
+    candidates = {c for value, how in found.items() for c in described.of(value, how)}
     if any(c.status == "limit" for c in candidates):  # what was not found may be where nobody looked
         candidates = {c for c in candidates if c.status != "absent"}
-    return Solved(_without_duplicates(sorted(candidates, key=_order)), frozenset(looked_at))
+    return Solved(_without_duplicates(sorted(candidates, key=_order)), trail | described.looked_at)
 
 
 def _rows(file: ModuleFile, ask: Mapping[str, Any], solved: Solved) -> list[tuple[Any, ...]]:
@@ -226,99 +225,88 @@ def _without_duplicates(ordered: Sequence[Candidate]) -> list[Candidate]:
     return list(kept.values())
 
 
-def _candidates(
-    resolver: Resolver, index: Index, value: Value, how: int, looked_at: set[str], *, read: bool = False
-) -> list[Candidate]:
-    """The candidates a value stands for; `read` if it is what a property gives. Adds to the modules `looked_at`."""
-    method, confidence = _method(value, how)
-    named = not how & How.ALIAS
+class _Candidates:
+    """The candidates that values stand for; `looked_at` has the modules that this took."""
 
-    def made(
-        status: str,
-        kind: str,
-        target_id: str | None,
-        *,
-        name: str | None = None,
-        is_named: bool = named,
-        call: str | None = None,
-        setter: str | None = None,
-    ) -> Candidate:
-        return Candidate(status, kind, target_id, name, is_named, call, setter, method, confidence)
+    def __init__(self, resolver: Resolver, index: Index) -> None:
+        self.looked_at: frozenset[str] = frozenset()
+        self._resolver = resolver
+        self._index = index
 
-    if isinstance(value, Function):
+    def of(self, value: Value, how: int, *, is_read: bool = False) -> list[Candidate]:
+        """The candidates of a value that was found like that; `is_read` if it is what a property returns."""
+        method, confidence = _method(value, how)
+        new = Candidate("internal", "", None, None, not how & How.ALIAS, None, None, method, confidence)
+        if isinstance(value, Function):
+            return self._of_function(value, new, is_read=is_read)
+        if isinstance(value, Class):
+            target = definition_id(value.file_id, value.key)
+            constructor = self._method_of(value, "__init__", "__new__") or target
+            return [new._replace(kind="class", target_id=target, call_id=constructor)]
+        if isinstance(value, Instance):
+            target = definition_id(value.of.file_id, value.of.key)
+            call = self._method_of(value.of, "__call__")
+            return [new._replace(kind="instance", target_id=target, is_named=False, call_id=call)]
+        if isinstance(value, Module):
+            files = self._index.modules.get(value.name)
+            if not files:
+                return [new._replace(kind="module", target_id=name_id(value.name), target_name=value.name)]
+            return [new._replace(kind="module", target_id=module_id(file.file_id)) for file in files]
+        if isinstance(value, Variable):
+            return [new._replace(kind="variable", target_id=binding_id(value.file_id, value.key))]
+        return _outside(value, new)
+
+    def _of_function(self, value: Function, new: Candidate, *, is_read: bool) -> list[Candidate]:
+        """A function, or a property and what reading it returns."""
         target = definition_id(value.file_id, value.key)
-        if value.letter == "p":
-            key = resolver.setter(value)
-            itself = made("internal", "property", target, setter=definition_id(value.file_id, key) if key else None)
-            given, trail = resolver.called(value) if not read else (EMPTY, frozenset())
-            looked_at |= trail
-            return [
-                itself,
-                *(
-                    candidate._replace(is_named=False)
-                    for each, given_how in given.items()
-                    for candidate in _candidates(resolver, index, each, given_how | How.RETURN, looked_at, read=True)
-                ),
-            ]
         if value.letter == "d":
-            return [made("internal", "descriptor", target)]
-        return [made("internal", "function", target, call=target)]
-    if isinstance(value, Class):
-        target = definition_id(value.file_id, value.key)
-        return [
-            made(
-                "internal",
-                "class",
-                target,
-                call=_method_id(resolver, value, looked_at, "__init__", "__new__") or target,
-            )
-        ]
-    if isinstance(value, Instance):
-        target = definition_id(value.of.file_id, value.of.key)
-        return [
-            made(
-                "internal",
-                "instance",
-                target,
-                is_named=False,
-                call=_method_id(resolver, value.of, looked_at, "__call__"),
-            )
-        ]
-    if isinstance(value, Module):
-        files = index.modules.get(value.name)
-        if not files:
-            return [made("internal", "module", name_id(value.name), name=value.name)]
-        return [made("internal", "module", module_id(file.file_id)) for file in files]
-    if isinstance(value, Variable):
-        return [made("internal", "variable", binding_id(value.file_id, value.key))]
+            return [new._replace(kind="descriptor", target_id=target)]
+        if value.letter != "p":
+            return [new._replace(kind="function", target_id=target, call_id=target)]
+        key = self._resolver.setter(value)
+        setter = definition_id(value.file_id, key) if key else None
+        found = [new._replace(kind="property", target_id=target, set_id=setter)]
+        if not is_read:
+            returned, trail = self._resolver.called(value)
+            self.looked_at |= trail
+            for each, how in returned.items():
+                found += [c._replace(is_named=False) for c in self.of(each, how | How.RETURN, is_read=True)]
+        return found
+
+    def _method_of(self, of: Class, *names: str) -> str | None:
+        """The node of the first of these methods that a class has in the repository."""
+        for name in names:
+            found, trail = self._resolver.member(of, name)
+            self.looked_at |= trail
+            for value in found:
+                if isinstance(value, Function):
+                    return definition_id(value.file_id, value.key)
+        return None
+
+
+def _outside(value: Value, new: Candidate) -> list[Candidate]:
+    """The candidates of a value that no definition of the repository is known for."""
     if isinstance(value, External):
         kind = "builtin" if value.name.startswith(BUILTIN) else "name"
         target = name_id(value.name)
-        return [made("external", kind, target, name=value.name, call=target)]
+        return [new._replace(status="external", kind=kind, target_id=target, target_name=value.name, call_id=target)]
     if isinstance(value, ExternalInstance):
-        return [made("external", "instance", name_id(value.of), name=value.of, is_named=False)]
+        target = name_id(value.of)
+        return [
+            new._replace(status="external", kind="instance", target_id=target, target_name=value.of, is_named=False)
+        ]
     if isinstance(value, Symbol):
         target = symbol_id(value.symbol)
         runs = value.kind not in ("variable", "field", "module", "local", "parameter")
         name = symbols.dotted(value.symbol)
-        return [made(value.status, value.kind, target, name=name, call=target if runs else None)]
+        call = target if runs else None
+        return [new._replace(status=value.status, kind=value.kind, target_id=target, target_name=name, call_id=call)]
     if isinstance(value, Limit):
         return [_LIMITED]
     if isinstance(value, Absent):
         target = name_id(value.name)
-        return [made("absent", "name", target, name=value.name, call=target)]
+        return [new._replace(status="absent", kind="name", target_id=target, target_name=value.name, call_id=target)]
     return []
-
-
-def _method_id(resolver: Resolver, of: Class, looked_at: set[str], *names: str) -> str | None:
-    """The node of the first of these methods that a class has in the repository."""
-    for name in names:
-        found, trail = resolver.member(of, name)
-        looked_at |= trail
-        for value in found:
-            if isinstance(value, Function):
-                return definition_id(value.file_id, value.key)
-    return None
 
 
 def _method(value: Value, how: int) -> tuple[str, float]:
