@@ -19,6 +19,7 @@ from codeanatomy.catalogue.columns import Dataset, text
 from codeanatomy.errors import MachineError, StateError
 from codeanatomy.store import (
     NO_ROWS,
+    Emptied,
     Replaced,
     State,
     StateLocation,
@@ -162,12 +163,18 @@ def test_an_append_on_an_old_version_is_refused(spark: SparkSession, state: Stat
 
     with pytest.raises(StateError, match="run again"):
         append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("c"))), CONTENTS, state, base=first.pin)
+    with pytest.raises(StateError, match="run again"):
+        append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("c"))), CONTENTS, state, base=None)
+    with pytest.raises(StateError, match="run again"):
+        append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("c"))), CONTENTS, state, Emptied(first.pin.version))
 
 
-def test_without_a_base_a_table_starts_empty(spark: SparkSession, state: State) -> None:
-    append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a"))), CONTENTS, state)
-    again = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("b"))), CONTENTS, state)
-    assert rows_of(read_table(spark, state, CONTENTS, again.pin.version)) == contents("b")
+def test_a_table_can_be_emptied_by_an_append(spark: SparkSession, state: State) -> None:
+    first = append_rows(WorkerRows(frame_of(spark, CONTENTS, contents("a", "b"))), CONTENTS, state)
+    rows = WorkerRows(frame_of(spark, CONTENTS, contents("b")))
+    second = append_rows(rows, CONTENTS, state, Emptied(first.pin.version))
+    assert read_table(spark, state, CONTENTS, first.pin.version).count() == 2
+    assert read_table(spark, state, CONTENTS, second.pin.version).count() == second.pin.rows == 1
 
 
 def test_rows_of_an_unpublished_append_are_found_again(spark: SparkSession, state: State) -> None:

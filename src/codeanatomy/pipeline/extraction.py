@@ -28,7 +28,7 @@ from codeanatomy.pipeline.progress import Listener
 from codeanatomy.repo.scan import read_contents
 from codeanatomy.repo.snapshot import ScannedFile
 from codeanatomy.store.datafiles import WorkerRows
-from codeanatomy.store.tables import append_rows, latest_version, pin_latest
+from codeanatomy.store.tables import Emptied, append_rows, latest_version, pin_latest
 
 WAVE_BYTES = 128 << 20
 """Source bytes the driver holds at a time."""
@@ -45,17 +45,19 @@ def extract(build: Build) -> Facts:
     """
     state, layers = build.state, build.inputs.layers
     pin = pin_latest(state, FACTS, build.pin(FACTS.name))
-    stored = StoredRows(state, pin.version if pin else latest_version(state, FACTS.name))
+    version = pin.version if pin else latest_version(state, FACTS.name)
+    stored = StoredRows(state, version)
     contents = {file.content_id: file for file in build.inputs.snapshot.files if file.content_id}
     if any(each in stored.identities and stale_layers(stored.identities[each], layers) for each in contents):
         pin = None
+    base = pin or (None if version is None else Emptied(version))
     files = [file for each, file in contents.items() if pin is None or each not in stored.identities]
     extraction = _Extraction(layers, stored)
     spark = build.workers(sum(file.size for file in files))
     if spark is None:
         fresh = extraction.in_driver(build.inputs.root, files)
         if build.engine is not None:
-            pin = append_rows(fresh, FACTS, state, pin).pin
+            pin = append_rows(fresh, FACTS, state, base).pin
         return Facts(state, pin, fresh, fresh.num_rows)
     from codeanatomy.engine.frames import frame_of  # noqa: PLC0415
     from codeanatomy.engine.progress import stage_progress  # noqa: PLC0415
@@ -66,7 +68,7 @@ def extract(build: Build) -> Facts:
         report = partial(_report, build.clock.listener, done, wave.num_rows, len(files))
         with stage_progress(spark, tasks, report):
             sources = frame_of(spark, wave).repartitionByRange(tasks, "content_id")
-            pin = append_rows(WorkerRows(sources, extraction), FACTS, state, pin).pin
+            pin = base = append_rows(WorkerRows(sources, extraction), FACTS, state, base).pin
         done += wave.num_rows
     return Facts(state, pin, extracted=done)
 

@@ -21,6 +21,7 @@ from codeanatomy.store.location import StateLocation
 from codeanatomy.store.retention import GcReport, collect_garbage
 from codeanatomy.store.state import State, create_state, open_state, state_exists
 from codeanatomy.store.tables import (
+    Emptied,
     Replaced,
     TablePin,
     WrittenTable,
@@ -39,6 +40,7 @@ __all__ = [
     "ROLLBACK",
     "BuildRecord",
     "CollectedRows",
+    "Emptied",
     "GcReport",
     "Lease",
     "Replaced",

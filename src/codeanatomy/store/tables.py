@@ -259,13 +259,20 @@ def _sums_by_bucket(owners: Mapping[str, SetDigest], state: State) -> dict[int, 
     return dict(sorted(buckets.items()))
 
 
+@dataclass(frozen=True)
+class Emptied:
+    """The latest version of a table, none of whose rows are kept by what is appended."""
+
+    version: int
+
+
 def append_rows(
-    rows: pa.Table | WorkerRows, dataset: Dataset, state: State, base: TablePin | None = None
+    rows: pa.Table | WorkerRows, dataset: Dataset, state: State, base: TablePin | Emptied | None = None
 ) -> WrittenTable:
     """Add rows without an owner to the latest version, which `base` (from `pin_latest`) describes.
 
-    Without a base the table starts empty, whatever it had. Rows of the driver make small files; many of them are
-    compacted.
+    Without a base the table starts empty: it is not there yet, or it has other columns. Rows of the driver make small
+    files; many of them are compacted.
     """
     with writing(state.location):
         table = _existing(state.location, dataset.name)
@@ -296,16 +303,18 @@ def _compacted(table: DeltaTable, dataset: Dataset, state: State) -> int:
 
 
 def _append(
-    table: DeltaTable | None, files: Sequence[DataFile], dataset: Dataset, state: State, base: TablePin | None
+    table: DeltaTable | None, files: Sequence[DataFile], dataset: Dataset, state: State, base: TablePin | Emptied | None
 ) -> WrittenTable:
-    if base is not None and not files:
-        return _unwritten(dataset, base)
-    if base is not None and (table is None or table.version() != base.version):
+    kept = base if isinstance(base, TablePin) else None
+    if kept is not None and not files:
+        return _unwritten(dataset, kept)
+    usable = table is not None and (isinstance(base, Emptied) or table.schema() == _stored_schema(dataset))
+    if (table.version() if table and usable else None) != (base.version if base else None):
         raise StateError(
             f"another build wrote table {dataset.name} of {state.location.uri} at the same time: run again"
         )
-    version = _commit(table, files, dataset, state.location, "append" if base is not None else "overwrite")
-    buckets = dict(base.buckets) if base else {}
+    version = _commit(table, files, dataset, state.location, "append" if kept else "overwrite")
+    buckets = dict(kept.buckets) if kept else {}
     for bucket, digest in _bucket_digests(files).items():
         buckets[bucket] = buckets.get(bucket, NO_ROWS) + digest
     return _written(dataset, TablePin(version, buckets), files)
