@@ -101,7 +101,7 @@ class _Computation:
             frame = self._shared(table) if table in SHARED_VIEWS else self._whole(table)
         if frame is not None:
             self.inputs.offer(name, frame)
-        if table is ANSWERS:
+        if table is ANSWERS and self.sources.scope.is_rebuilt(GLOBAL_OWNER):
             self.of_all.offer(name, self._stored(table))
 
     @cached_property
