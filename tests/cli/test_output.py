@@ -198,3 +198,8 @@ def test_an_ascii_terminal_gets_ascii(hostile, environ, arguments):
         assert done.stdout.isascii()
     if "SELECT" in arguments[-1]:
         assert b"caf\\xe9 -> \\u65e5" in done.stdout
+
+
+def test_why_of_a_first_build_does_not_say_that_rows_are_unchanged(built_once, run):
+    code, out, _ = run("why", "shop/cart.py", built_once)
+    assert (code, "was rebuilt" in out, "unchanged" in out) == (0, True, False)

@@ -241,8 +241,10 @@ def why(options: argparse.Namespace) -> int:
     print_lines(f"{found.path} {was} in build {found.build_id}: {found.reason}")
     for depth, step in enumerate(found.steps[1:], start=1):
         print_lines(f"{'  ' * depth}because of {step.path}: {step}")
-    if found.rebuilt and found.steps:
-        print_lines(f"rows changed in {', '.join(found.tables)}" if found.tables else "rows unchanged")
+    if found.rebuilt and found.tables:
+        print_lines(f"rows changed in {', '.join(found.tables)}")
+    elif found.rebuilt and not found.rows_changed:
+        print_lines("rows unchanged")
     return 0
 
 

@@ -55,6 +55,8 @@ class Explanation:
     steps: tuple[Step, ...]
     reason: str
     tables: tuple[str, ...] = ()
+    rows_changed: bool = True
+    """False if its rows came out as they were; a full build does not compare them."""
 
     def as_json(self) -> dict[str, Any]:
         """The object that `why --json` prints."""
@@ -84,7 +86,8 @@ def explain(graph: Graph, path: str) -> Explanation:
         steps = tuple(_chain(impacted, path))
         row = impacted[path]
         is_rebuilt = row["reason_kind"] != "deleted"
-        return Explanation(build_id, path, is_rebuilt, steps, str(steps[0]), tuple(row["tables"] or ()))
+        tables = tuple(row["tables"] or ())
+        return Explanation(build_id, path, is_rebuilt, steps, str(steps[0]), tables, row["rows_changed"])
     return Explanation(build_id, path, rebuilt=False, steps=(), reason=_reason_not_rebuilt(graph, path))
 
 

@@ -1,3 +1,3 @@
 -- Files that the build rebuilt or deleted, and why.
-SELECT path, reason_kind, reason_ref, caused_by_path, tables
+SELECT path, reason_kind, reason_ref, caused_by_path, tables, rows_changed
 FROM inc_impacted_files
