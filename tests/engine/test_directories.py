@@ -76,9 +76,11 @@ def test_a_process_that_was_given_the_lock_keeps_it(temp: Path) -> None:
         kept = scratch.path.rename(temp / "codeanatomy-run-kept")  # or it would be gone by now
     with scratch_directory():
         assert kept.exists()
-    child.communicate()
+    assert kept.exists()
     with scratch_directory():
-        assert not kept.exists()
+        assert kept.exists()
+        child.communicate()
+    assert not kept.exists()
 
 
 def test_links_and_what_belongs_to_others_are_left_alone(temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:

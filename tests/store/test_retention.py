@@ -75,17 +75,23 @@ def test_kept_builds_open_and_dropped_ones_are_gone(spark: SparkSession, state: 
 
 def test_orphans_go(spark: SparkSession, state: State) -> None:
     four_builds(spark, state)
-    orphan = Path(state.location.table_uri("things")) / "bucket=0" / "part-dead.parquet"
-    unfinished = Path(state.location.table_uri("things")) / "_temporary" / "0" / "part-half.parquet"
-    for path in (orphan, unfinished):
+    table = Path(state.location.table_uri("things"))
+    orphans = [
+        table / "bucket=0" / "part-dead.parquet",
+        table / "_temporary" / "0" / "part-half.parquet",  # of Spark
+        table / "bucket=0" / "part-half.zstd.parquet#1",  # of delta-rs
+        table / "_delta_log" / "00000000000000000009.json#2",
+    ]
+    strange = table / "bucket=0" / "part-half.zstd.parquet#x"
+    for path in (*orphans, strange):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"12345")
 
     report = gc(state)
 
-    assert (report.builds, report.files, report.bytes) == ((), 2, 10)
-    assert not orphan.exists()
-    assert not unfinished.exists()
+    assert (report.builds, report.files, report.bytes) == ((), len(orphans), 5 * len(orphans))
+    assert not any(path.exists() for path in orphans)
+    assert strange.exists()
 
 
 def test_nothing_is_deleted_from_a_damaged_state(spark: SparkSession, state: State) -> None:

@@ -50,7 +50,8 @@ class Scratch(NamedTuple):
 def scratch_directory(parent: str | Path | None = None) -> Iterator[Scratch]:
     """A directory for this process, removed on exit. Directories that killed processes of this user left are removed.
 
-    It is in `parent`, else in the system's temporary directory.
+    It is in `parent`, else in the system's temporary directory. The abandoned ones are looked for on exit as well: the
+    child of a killed process, which keeps its directory, may notice its death only after a while.
     """
     directory = Path(parent or tempfile.gettempdir())
     _remove_abandoned(directory)
@@ -60,6 +61,7 @@ def scratch_directory(parent: str | Path | None = None) -> Iterator[Scratch]:
     finally:
         shutil.rmtree(scratch.path, ignore_errors=True)
         os.close(scratch.lock)
+        _remove_abandoned(directory)
 
 
 def _new_scratch(parent: Path) -> Scratch:

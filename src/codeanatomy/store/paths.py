@@ -29,8 +29,12 @@ SCRATCH = "indexing"
 _TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 _BUILD_ID = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}")
 _PART = r"part-[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.parquet"
-_DATA_FILE = re.compile(rf"(?:bucket=[0-9]{{1,5}}/)?{_PART}")
-_UNFINISHED_FILE = re.compile(rf"_temporary/(?:(?:[A-Za-z0-9_-]|[=.](?=[A-Za-z0-9_-]))+/)*{_PART}")
+_DATA = rf"(?:bucket=[0-9]{{1,5}}/)?{_PART}"
+_DATA_FILE = re.compile(_DATA)
+_UNFINISHED_FILE = re.compile(
+    rf"_temporary/(?:(?:[A-Za-z0-9_-]|[=.](?=[A-Za-z0-9_-]))+/)*{_PART}"  # by Spark
+    rf"|(?:{_DATA}|_delta_log/[0-9]{{20}}(?:\.checkpoint\.parquet|\.json))#[0-9]+"  # by delta-rs
+)
 _BUNDLE_FILE = re.compile(r"[a-z][a-z0-9_]{0,99}\.(?:json|parquet)")
 
 
@@ -50,7 +54,7 @@ def is_data_file(path: str) -> bool:
 
 
 def is_unfinished_file(path: str) -> bool:
-    """Whether Spark gives this path, relative to the table, to a data file that it has not finished."""
+    """Whether Spark or delta-rs gives this path, relative to the table, to a file that it has not finished."""
     return _UNFINISHED_FILE.fullmatch(path) is not None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from deltalake.fs import DeltaStorageHandler
@@ -72,12 +73,21 @@ def collect_garbage(
             drop_builds(state, dropped)
             boundary("gc.builds_dropped")
         with writing(state.location):
-            files = _files_of(state.location)
-            for path in garbage:
-                files.delete_file(path)
+            _delete(state.location, garbage)
             drop_bundles(state, bundles)
     freed = [*garbage.values(), *(size for bundle in bundles.values() for size in bundle.values())]
     return GcReport(dropped, len(freed), sum(freed), dry_run)
+
+
+def _delete(location: StateLocation, paths: Iterable[str]) -> None:
+    """Delete files of tables; not by delta-rs if they are local, because it denies that unfinished ones exist."""
+    if location.is_local:
+        for path in paths:
+            Path(location.tables_uri, path).unlink()
+    else:
+        files = _files_of(location)
+        for path in paths:
+            files.delete_file(path)
 
 
 def _kept(
