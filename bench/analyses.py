@@ -22,7 +22,6 @@ import codeanatomy as ca
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, MODULE_LOOKUPS, REPO_FILES
 from codeanatomy.engine.rows import in_driver
-from codeanatomy.pipeline.analysis import Analysis, analyse
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.extraction import extract_here
 from codeanatomy.pipeline.facts import Facts
@@ -30,6 +29,8 @@ from codeanatomy.pipeline.inputs import BuildInputs, gather
 from codeanatomy.pipeline.plan import Plan
 from codeanatomy.pipeline.progress import Silent, StageClock
 from codeanatomy.pipeline.request import Mode, Strategy
+from codeanatomy.pipeline.stages import analyse
+from codeanatomy.pipeline.work import Work
 from codeanatomy.repo.files import file_table
 from codeanatomy.resolve import Asked, Index, Resolver, answer_files
 from codeanatomy.store.builds import BuildRecord
@@ -268,9 +269,7 @@ def _lookups(answers: pa.Table) -> pa.Table:
     return rows.group_by(rows.column_names).aggregate([]).cast(MODULE_LOOKUPS.schema())
 
 
-def _not_rebuilt(
-    paths: Mapping[str, str], before: pa.Table, every: pa.Table, analysis: Analysis
-) -> Iterator[Difference]:
+def _not_rebuilt(paths: Mapping[str, str], before: pa.Table, every: pa.Table, analysis: Work) -> Iterator[Difference]:
     """The files of which an answer changed, but whose rows an update would not make again."""
     changed = {file_id for file_id, *_ in _outcomes(before) ^ _outcomes(every)}
     for file_id in sorted(changed & paths.keys() - analysis.impact.rebuilt()):

@@ -30,7 +30,6 @@ from bench.versions import fetch, releases
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, SCIP_DOCUMENTS
 from codeanatomy.engine.rows import in_driver
-from codeanatomy.pipeline.analysis import Analysis, analyse
 from codeanatomy.pipeline.answering import Knowledge, answer
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.documents import Documents
@@ -39,6 +38,8 @@ from codeanatomy.pipeline.inputs import gather
 from codeanatomy.pipeline.plan import Plan
 from codeanatomy.pipeline.progress import Silent, StageClock
 from codeanatomy.pipeline.request import Mode, Strategy
+from codeanatomy.pipeline.stages import analyse
+from codeanatomy.pipeline.work import Work
 from codeanatomy.store.builds import current_build
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.state import open_state
@@ -230,7 +231,7 @@ def differences(tree: Path) -> tuple[int, list[Difference]]:
     return documents.indexed, found
 
 
-def _answers_of_all(build: Build, analysis: Analysis, documents: pa.Table) -> pa.Table:
+def _answers_of_all(build: Build, analysis: Work, documents: pa.Table) -> pa.Table:
     assert build.last is not None
     stored = build.last.tables[DOCUMENTS.name].version
     every = frozenset(file.file_id for file in build.inputs.snapshot.files) | {GLOBAL_OWNER}

@@ -20,7 +20,7 @@ from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.extract import extract_batch
 from codeanatomy.index.choice import choose_provider
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, as_batch
-from codeanatomy.index.provider import Failed, IndexTask
+from codeanatomy.index.provider import Failed, IndexTask, Split
 from codeanatomy.repo.diff import diff_files
 from codeanatomy.repo.modules import ModuleName, module_names
 from codeanatomy.repo.snapshot import ScannedFile, file_id
@@ -243,6 +243,8 @@ def _documents(
                 batches.append(
                     as_batch([DocumentRow(file_id(result.path), result.path, "pyrefly", "failed", result.detail)])
                 )
+                continue
+            if isinstance(result, Split):
                 continue
             told = [
                 row

@@ -1,4 +1,4 @@
-"""Extraction: bytes of one content to facts, in layers. Plain Python; sees no paths, no other files and no Spark."""
+"""Extraction: from the bytes of one content to facts, in layers. Plain Python; knows no paths, other files or Spark."""
 
 from codeanatomy.extract.extractor import LAYER_VERSIONS, extract_batch
 from codeanatomy.extract.renewal import renewed_facts, stale_layers

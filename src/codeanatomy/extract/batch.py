@@ -1,4 +1,4 @@
-"""The record batch of facts made of the cells of a batch: one row per content.
+"""The cells of a batch as a record batch of `facts`: one row per content.
 
 This module knows how datasets are laid out, and nothing of Python's syntax.
 """
@@ -21,7 +21,7 @@ from codeanatomy.extract.source import Source, Undecodable
 
 Numbers = npt.NDArray[np.integer[Any]]
 
-_KEYED: Final = {
+_DATASET_OF_KEY: Final = {
     "def_key": "cst_defs",
     "container_key": "cst_defs",
     "owner_key": "cst_defs",
@@ -31,7 +31,7 @@ _KEYED: Final = {
     "binding_key": "sym_bindings",
     "target_key": "sym_bindings",
 }
-_SYMBOLS: Final = {
+_SYMBOL_COLUMNS: Final = {
     "cst_name_refs": ["binding_no"],
     "cst_type_exprs": ["binding_key"],
     "sym_values": ["binding_key"],
@@ -51,7 +51,7 @@ class _Lines:
     def of(sources: Sequence[Source | Undecodable]) -> _Lines:
         """The lines of a batch; an undecodable content has one, empty, line."""
         starts = [s.line_starts if isinstance(s, Source) else np.zeros(1, np.int32) for s in sources]
-        # Each text takes at least one byte, so that no two lines start at one place.
+        # Each text takes at least one byte, so that no two lines have the same start.
         sizes = [len(s.text) + 1 if isinstance(s, Source) else 1 for s in sources]
         bases = np.cumsum([0, *sizes])[:-1]
         counts = np.array([len(s) for s in starts], np.int64)
@@ -100,9 +100,9 @@ class _Datasets:
         }
 
     def array(self, column: Column) -> pa.Array:
-        """A column of `facts` that has rows of a dataset, with those of the dataset's columns that its type has."""
+        """The column of `facts` with the rows of a dataset, as far as the column's type has the dataset's columns."""
         dataset = _DATASETS[column.name]
-        values = _computed(dataset, self._tables, self._lines)
+        values = _all_columns(dataset, self._tables, self._lines)
         fields = list(column.type.value_type)
         arrays = [self._field(dataset.column(field.name), values[field.name]) for field in fields]
         structs = pa.StructArray.from_arrays(arrays, fields=fields)
@@ -110,8 +110,8 @@ class _Datasets:
 
     def _field(self, column: Column, values: Numbers) -> pa.Array:
         """Cells of one column of a dataset as an Arrow array of its type."""
-        if column.name in _KEYED:
-            return self._keys[_KEYED[column.name]].take(_numbers(column, values))
+        if column.name in _DATASET_OF_KEY:
+            return self._keys[_DATASET_OF_KEY[column.name]].take(_numbers(column, values))
         if pa.types.is_list(column.type):
             offsets = pa.array(np.concatenate(([0], np.cumsum(values))), pa.int32())
             elements = self._texts.take(pa.array(self._lists[column.name], pa.int32()))
@@ -155,8 +155,8 @@ class _Tables:
         return np.repeat(np.arange(len(ends) - 1), np.diff(ends))
 
 
-def _computed(dataset: Dataset, tables: _Tables, lines: _Lines) -> dict[str, Numbers]:
-    """Values of every column of a dataset, stored or not; of a key column, the number of its row in the batch."""
+def _all_columns(dataset: Dataset, tables: _Tables, lines: _Lines) -> dict[str, Numbers]:
+    """All columns of a dataset, stored or computed; of a key column, the number of its row in the batch."""
     name = dataset.name
     content = tables.content(name)
     values = dict(tables.cells[name])
@@ -177,12 +177,12 @@ def _computed(dataset: Dataset, tables: _Tables, lines: _Lines) -> dict[str, Num
         values["line_end"] = np.where(start < 0, -1, line)
     if dataset is facts.SYM_BINDINGS:
         values.update((flag, values["flags"] >> bit & 1) for bit, flag in enumerate(BINDING_FLAGS))
-    for symbol in _SYMBOLS.get(name, ()):
+    for symbol in _SYMBOL_COLUMNS.get(name, ()):
         values[symbol] = tables.binding_of_symbol[values[symbol]]
-    for key in _KEYED.keys() & set(dataset.names()):
-        beside = NUMBER_OF_KEY.get(key, key)
-        number = values[beside if beside in values else key]
-        values[key] = np.where(number < 0, -1, tables.ends[_KEYED[key]][content] + number)
+    for key in _DATASET_OF_KEY.keys() & set(dataset.names()):
+        number_column = NUMBER_OF_KEY.get(key, key)
+        number = values[number_column if number_column in values else key]
+        values[key] = np.where(number < 0, -1, tables.ends[_DATASET_OF_KEY[key]][content] + number)
     return values
 
 

@@ -6,9 +6,9 @@ Glossary
     stored   a column that a row has a cell for. What follows from other cells (ordinals, lines, the enclosing
              definition) is not stored; `batch` computes it, for the whole batch at once.
 
-Some cells stand for something else until the content is finished. A name's binding (`binding_no`, or `binding_key`
-without a number beside it) is its symbol: `scopes` knows only at the end which binding that is. A question (`ask_no`)
-is the value it is about, until `values` numbers the questions. A key without a number beside it is the number.
+Some cells have a preliminary value until the content is finished. The cell of a name's binding (`binding_no`, or
+`binding_key` where there is no `binding_no`) is its symbol: `scopes` knows only at the end which binding that is. The
+cell of a question (`ask_no`) is a value, until `values` numbers the questions. The cell of a key is a number.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ DEF_OF_SCOPE: Final = {
     "cst_assigns": "def_no",
     "sym_scopes": "def_no",
 }
-"""The column that has the definition whose body the row's scope is part of."""
+"""The column with the definition whose body the row's scope is part of."""
 
 NUMBER_OF_KEY: Final = {
     "def_key": "def_no",
@@ -63,10 +63,10 @@ NUMBER_OF_KEY: Final = {
     "binding_key": "binding_no",
     "target_key": "target_no",
 }
-"""The column beside a key that has its number."""
+"""For a key column, the column with its number."""
 
-OF_NAME_REFS: Final = ("is_attribute", "bend")
-"""A plain name has a symbol, an attribute has none; either ends with its name."""
+NAME_REF_COLUMNS: Final = ("is_attribute", "bend")
+"""Computed columns: an attribute is a reference without a symbol, and a reference ends with its name."""
 
 CALLER: Final = "caller_key"
 LINES: Final = ("line_start", "line_end", "col_start")
@@ -80,7 +80,7 @@ def _stored(dataset: Dataset) -> tuple[str, ...]:
     names = dataset.names()
     computed = {*LINES, CALLER, ORDINALS.get(dataset.name), DEF_OF_SCOPE.get(dataset.name)}
     computed |= {key for key, number in NUMBER_OF_KEY.items() if number in names}
-    computed |= set(OF_NAME_REFS) if dataset is facts.CST_NAME_REFS else set()
+    computed |= set(NAME_REF_COLUMNS) if dataset is facts.CST_NAME_REFS else set()
     stored = [name for name in names if name not in computed]
     if dataset is facts.SYM_BINDINGS:
         stored = ["flags" if name == BINDING_FLAGS[0] else name for name in stored if name not in BINDING_FLAGS[1:]]
@@ -88,7 +88,7 @@ def _stored(dataset: Dataset) -> tuple[str, ...]:
 
 
 def key_of(text: bytes) -> str:
-    """The key of what is called `text`."""
+    """The key of a definition, scope or binding, from its qualified name and ordinal."""
     return short_hash(text)
 
 
@@ -99,10 +99,10 @@ AddRow = Callable[..., None]
 
 
 def _row_adder(columns: tuple[str, ...]) -> Callable[[Callable[[list[int]], None]], AddRow]:
-    """For what takes the cells of a row as a list, the function that takes them by name.
+    """Turns a function that takes the cells of a row as a list into one that takes them by name.
 
     Compiled, as `collections.namedtuple` is: a row is added for every name of a source, and a call with keywords is the
-    only check of names that costs next to nothing.
+    cheapest check of names.
     """
     names = ", ".join(columns)
     source = f"def adder(extend):\n def add(*, {names}):\n  extend([{names}])\n return add"
@@ -142,14 +142,14 @@ class Pool(dict[bytes, int]):
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[bytes] = []
-        # Names whose meaning may have another spelling: `__private` ones and those outside ASCII.
-        self.odd_names: set[int] = set()
+        # Names whose key may be spelled differently: `__private` ones and those outside ASCII.
+        self.respelled_names: set[int] = set()
 
     def __missing__(self, text: bytes) -> int:
         number = self[text] = len(self.texts)
         self.texts.append(text)
         if text.startswith(b"__") or not text.isascii():
-            self.odd_names.add(number)
+            self.respelled_names.add(number)
         return number
 
 
@@ -167,5 +167,5 @@ class FactCells:
         self.counts: list[list[int]] = []
 
     def close_content(self) -> None:
-        """Everything added since the last call belongs to one content."""
+        """End a content: everything added since the last call belongs to it."""
         self.counts.append([len(rows) for rows in self.rows.values()])

@@ -1,7 +1,7 @@
-"""Contents in, facts out: decode, parse, walk, resolve. It sees bytes and their ids only, one content at a time.
+"""From contents to facts: decode, parse, walk, resolve. It sees bytes and their ids only, one content at a time.
 
-There is one walk for all layers, because a layer builds on what those before it found. The layers that are asked for
-decide which facts come out.
+There is one walk for all layers, because a layer builds on those before it. The requested layers decide which columns
+are returned.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from codeanatomy.extract.syntax import (
 from codeanatomy.extract.values import implicit_calls
 from codeanatomy.extract.values.questions import add_values
 from codeanatomy.extract.values.structure import Block
-from codeanatomy.extract.walk import Handler, Walk
+from codeanatomy.extract.walk import Handler, NewScope, Walk
 
-_READ_WITH: Final = (version("tree-sitter"), version("tree-sitter-python"), unidata_version)
+_PARSER_VERSIONS: Final = (version("tree-sitter"), version("tree-sitter-python"), unidata_version)
 
 
 def _version(layer: str, number: int) -> str:
-    """Names a layer, the parser it is read with and the types of its columns."""
-    named = repr((*_READ_WITH, str(facts_of([layer]).schema())))
-    return f"{number}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
+    """The version of a layer: its number, and a hash of the parser's versions and the types of its columns."""
+    depends_on = repr((*_PARSER_VERSIONS, str(facts_of([layer]).schema())))
+    return f"{number}-{hashlib.sha256(depends_on.encode()).hexdigest()[:12]}"
 
 
 LAYER_VERSIONS: Final[Mapping[str, str]] = {layer.name: _version(layer.name, layer.version) for layer in LAYERS}
@@ -67,9 +67,9 @@ _HANDLERS: Final[Mapping[int, Handler]] = {
 def extract_batch(
     content_ids: Sequence[str], sources: Sequence[bytes], layers: Mapping[str, str] = LAYER_VERSIONS
 ) -> pa.RecordBatch:
-    """The facts of each content, one row per content: the columns of `facts` that these layers fill in.
+    """The facts of each content, one row per content, with the columns of `facts` that belong to `layers`.
 
-    `layers` has the version of each, which its rows will carry.
+    `layers` maps the name of each layer to its version, which is stored in the row.
     """
     if len(content_ids) != len(sources):
         raise InputError(f"{len(content_ids)} content ids were given for {len(sources)} sources; give one for each.")
@@ -80,7 +80,7 @@ def extract_batch(
         if isinstance(content, Source):
             _extract(content, parser, cells)
         else:
-            _refuse(content, cells)
+            _add_decoding_error(content, cells)
         cells.close_content()
     return record_batch(layers, content_ids, contents, cells)
 
@@ -88,9 +88,9 @@ def extract_batch(
 def _extract(source: Source, parser: Parser, cells: FactCells) -> None:
     root = parser.parse(_parseable(source.text)).root_node
     walk = Walk(source.text, cells)
-    walk.open_scope(b"module", NOTHING, b"top", None)
+    walk.open_scope(NewScope(b"module", NOTHING, b"top"))
     definitions.docstring(walk, root, NOTHING)
-    walk.blocks.append(Block(0, len(source.text) + 1, NOTHING, is_loop=False, leaves=False))
+    walk.blocks.append(Block(0, len(source.text) + 1, NOTHING, is_loop=False, always_leaves=False))
     walk.stack.append(root)
     walk.run(_HANDLERS)
     statements.add_parse_errors(walk, root)
@@ -101,14 +101,14 @@ def _extract(source: Source, parser: Parser, cells: FactCells) -> None:
 
 
 def _parseable(text: bytes) -> bytes:
-    """The text as the parser gets it: of the same length, and read by nobody else.
+    """The text as the parser gets it, of the same length; facts are read off the text itself.
 
-    The grammar takes `type(x).y = z` for a type alias; in front of a bracket, `type` is never the keyword.
+    The grammar takes `type(x).y = z` for a type alias; before a bracket, `type` is never the keyword.
     """
     return _TYPE_AS_NAME.sub(b"tYpe", text)
 
 
-def _refuse(content: Undecodable, cells: FactCells) -> None:
+def _add_decoding_error(content: Undecodable, cells: FactCells) -> None:
     pool = cells.pool
     cells.rows["parse_errors"].add(
         source=pool[b"decoder"],

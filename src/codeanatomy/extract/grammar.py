@@ -1,4 +1,4 @@
-"""The grammar of the parser: its language and the numbers of the node kinds the walk tells apart."""
+"""The parser's grammar: the language, and the numbers of the node kinds that the walk distinguishes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ERROR: Final = 0xFFFF
 
 
 def kind(name: str, *, named: bool = True) -> int:
-    """Number of the node kind called `name`."""
+    """The number of the node kind `name`."""
     number = LANGUAGE.id_for_node_kind(name, named)
     if number is None:
         raise KeyError(f"the grammar has no node kind {name!r}")

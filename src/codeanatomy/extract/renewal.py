@@ -1,7 +1,7 @@
-"""Facts of contents of which some layers are stored: the others are extracted, and what is stored is kept.
+"""Facts of contents of which some layers are stored: those layers are kept, the others are extracted.
 
-A layer's version names what it says of a content, so a stored layer of the version that is wanted is what extracting it
-again would give. Stored rows that do not fit are not used: their contents are extracted whole.
+Equal versions of a layer mean equal facts, so a stored layer of the wanted version need not be extracted again. Stored
+rows whose columns do not fit are not used: all layers of their contents are extracted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codeanatomy.extract.extractor import extract_batch
 
 
 def stale_layers(row: Mapping[str, Any], wanted: Mapping[str, str]) -> frozenset[str]:
-    """The wanted layers that a row of `facts` has not, or has in another version."""
+    """The wanted layers that a row of `facts` does not have, or has in another version."""
     return frozenset(
         layer.name for layer in LAYERS if layer.name in wanted and row.get(layer.version_column) != wanted[layer.name]
     )
@@ -28,9 +28,9 @@ def stale_layers(row: Mapping[str, Any], wanted: Mapping[str, str]) -> frozenset
 def renewed_facts(
     sources: Mapping[str, bytes], stored: pa.Table | None, wanted: Mapping[str, str]
 ) -> Iterator[pa.RecordBatch]:
-    """The facts of contents in the wanted layers; `stored` has rows of some of them, as they were once written."""
+    """The facts of contents in the wanted layers; `stored` has rows of some contents, from any earlier version."""
     versions = stored.select([n for n in FACTS.identity if n in stored.column_names]).to_pylist() if stored else []
-    row_of = {row["content_id"]: place for place, row in enumerate(versions)}
+    row_of = {row["content_id"]: number for number, row in enumerate(versions)}
     groups: dict[frozenset[str], list[str]] = {}
     for content in sources:
         stale = stale_layers(versions[row_of[content]], wanted) if content in row_of else frozenset(wanted)
@@ -44,7 +44,7 @@ def renewed_facts(
 def _renewed(
     sources: Mapping[str, bytes], stored: pa.Table | None, wanted: Mapping[str, str], stale: frozenset[str]
 ) -> pa.RecordBatch:
-    """The same for contents that have the same layers to extract; `stored` has their rows, in their order."""
+    """The same for contents with the same stale layers; `stored` has their rows, in the same order."""
     contents, texts = list(sources), list(sources.values())
     if stored is not None:
         fresh = extract_batch(contents, texts, {name: version for name, version in wanted.items() if name in stale})
@@ -59,7 +59,7 @@ def _renewed(
 
 
 def _kept_columns(stored: pa.Table, layers: Collection[str]) -> pa.RecordBatch | None:
-    """What these layers fill in of stored rows; None if the rows have other columns than they should."""
+    """The columns of these layers in stored rows; None if the rows have different columns."""
     arrays = {}
     for column in facts_of(layers).columns:
         if column.name not in stored.column_names:
@@ -76,7 +76,7 @@ def _kept_columns(stored: pa.Table, layers: Collection[str]) -> pa.RecordBatch |
 
 
 def _whole_rows(parts: Sequence[pa.RecordBatch], wanted: Mapping[str, str]) -> pa.RecordBatch | None:
-    """Rows of `facts` put together from columns of the same contents; None if they do not fit together."""
+    """Rows of `facts` assembled from columns of the same contents; None if they do not fit together."""
     versions = {layer.version_column: wanted.get(layer.name, "") for layer in LAYERS}
     count = parts[0].num_rows
     arrays = []

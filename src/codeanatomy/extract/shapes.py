@@ -1,4 +1,4 @@
-"""What an expression looks like from outside: its shape, and the dotted name it is or calls. Emits nothing."""
+"""The shape of an expression, and the dotted name that it is or calls. Adds no facts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codeanatomy.extract import grammar as g
 from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.walk import Walk
 
-# Each attribute of a chain has a base of its own, as text: bound their sum.
+# Each attribute of a chain has its base as text: this bounds the sum of their lengths.
 MAX_DOTTED: Final = 100
 
 _SHAPES: Final = {
@@ -29,35 +29,35 @@ _SHAPES: Final = {
 
 
 def shape(node: Node) -> bytes:
-    """What sort of expression it is."""
+    """The kind of expression, as facts name it."""
     return _SHAPES.get(node.kind_id, b"other")
 
 
 def unparenthesized(node: Node) -> Node:
     """The expression inside any parentheses."""
     while node.kind_id == g.PARENTHESIZED:
-        inside = parts(node)
+        inside = significant_children(node)
         if len(inside) != 1:
             break
         node = inside[0]
     return node
 
 
-def parts(node: Node) -> list[Node]:
-    """Named children, without comments and the like."""
+def significant_children(node: Node) -> list[Node]:
+    """Named children without comments and line continuations."""
     return [child for child in node.named_children if not child.is_extra]
 
 
 def unstarred(node: Node) -> Node:
-    """What an expression starts from, without a star that belongs to the whole of it.
+    """The expression without a star that belongs to the whole of what it is part of.
 
-    Where it could also be a target, the grammar reads `*a.b` as `(*a).b`.
+    Where a target is possible, the grammar reads `*a.b` as `(*a).b`.
     """
     return node.children[-1] if node.kind_id == g.LIST_SPLAT else node
 
 
 def start_of(w: Walk, node: Node) -> int:
-    """Where an attribute or a call starts, without a star that belongs to the whole of it."""
+    """The start of an attribute or a call, without a star that belongs to the whole of it."""
     start = node.start_byte
     if not w.text.startswith(b"*", start):
         return start
@@ -71,11 +71,11 @@ def dotted_name(w: Walk, node: Node) -> int:
     names: list[bytes] = []
     while node.kind_id == g.ATTRIBUTE and len(names) < MAX_DOTTED:
         children = node.children
-        names.append(w.text[children[-1].start_byte : children[-1].end_byte])
+        names.append(w.text_of(children[-1]))
         node = unparenthesized(children[0])
     if node.kind_id != g.IDENTIFIER:
         return NOTHING
-    names.append(w.text[node.start_byte : node.end_byte])
+    names.append(w.text_of(node))
     return w.pool[b".".join(reversed(names))]
 
 

@@ -30,7 +30,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Undecodable:
-    """A content that Python could not read either, and why."""
+    """A content that cannot be decoded, which Python could not read either, and why."""
 
     reason: str
     has_bom: bool

@@ -1,20 +1,20 @@
-"""The walk over one syntax tree: its stack, its place in the program, and the rows its facts go to.
+"""The walk over one syntax tree: its stack, where it is in the program, and the rows its facts go to.
 
 Handlers (in the folders of the layers) are functions of the walk and a node. They add the facts of that node and push
-what is inside it, last part first. Nothing recurses, so no nesting is too deep, and rows come in source order, outer
+its children, the last one first. Nothing recurses, so no nesting is too deep, and rows come in source order, outer
 before inner. There is one walk for all layers: a handler of `syntax` tells `scopes` which names are bound and used, and
-notes for `values` which values they are bound to.
+records for `values` which values they are bound to.
 
 Stack entries
-    a node      goes to the handler of its kind, as something that is read;
-    a number    is the scope in which what follows is evaluated;
-    a tuple     is a function and its further arguments: for what needs more context than its kind.
+    a node      is given to the handler of its kind, as an expression that is read, or a statement;
+    a number    is the scope in which the entries below it are evaluated;
+    a tuple     is a function and its further arguments: for nodes that need more context than their kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tree_sitter import Node
 
@@ -22,14 +22,24 @@ from codeanatomy.extract.cells import NOTHING, FactCells
 from codeanatomy.extract.scopes.table import MODULE_SCOPE, ScopeTable
 from codeanatomy.extract.values.structure import BindingSite, Block, Definition
 
-# Texts that can contain one another without end must not make a batch grow with the square of a file.
+# Texts that can contain one another (nested definitions) must not make a batch grow with the square of a file.
 _MAX_TEXT: Final = 2_000
 
 Handler = Callable[["Walk", Node], None]
 
 
+class NewScope(NamedTuple):
+    """A scope to open inside `parent`; `def_no` if it is the body of a definition, `class_name` mangles names in it."""
+
+    kind: bytes
+    parent: int
+    name: bytes
+    def_no: int = NOTHING
+    class_name: bytes = b""
+
+
 class Walk:
-    """Where the walk is in one content."""
+    """The state of the walk over one content."""
 
     def __init__(self, text: bytes, cells: FactCells) -> None:
         self.text = text
@@ -39,7 +49,7 @@ class Walk:
         self.stack: list[Any] = []
         self.scope = MODULE_SCOPE
         self.first_symbol = len(cells.binding_of_symbol)
-        # A compound statement ends where its last simple statement does; its node may end in a comment.
+        # The end of the last simple statement. A compound statement ends there; its node may end in a comment.
         self.statement_end = 0
         self.block = 0
         self.type_no = NOTHING
@@ -47,33 +57,33 @@ class Walk:
         self.type_checking_depth = 0
         self.call_count = 0
         self.param_count = 0
-        self.generators: set[int] = set()
+        self.generator_scopes: set[int] = set()
         self.def_qualnames: list[bytes] = []
         self.lambda_counts: dict[int, int] = {}
-        # One element per scope: the definition whose body it is part of, and its path.
+        # One element per scope: the definition whose body it is part of, and its qualified name.
         self.scope_defs: list[int] = []
         self._scope_qualnames: list[bytes] = []
-        self._seen: dict[tuple[str, bytes], int] = {}
-        # What `values` follows them by; `forms` has the rows of values.
+        self._ordinals: dict[tuple[str, bytes], int] = {}
+        # What the walk records for the layer `values`; the rows of `values` are described in `values.forms`.
         self.values: list[tuple[Any, ...]] = []
-        self.name_values: dict[int, int] = {}
-        self.node_values: dict[int, int] = {}
-        self.limits = 0
+        self.name_values: dict[int, int] = {}  # by the first byte of the name
+        self.node_values: dict[int, int] = {}  # by the id of the node
+        self.limit_count = 0
         self.blocks: list[Block] = []
-        self.scope_blocks: dict[int, int] = {MODULE_SCOPE: 0}
+        self.scope_blocks: dict[int, int] = {MODULE_SCOPE: 0}  # the outermost block of each scope
         self.definitions: list[Definition] = []
-        self.derived: set[int] = set()
-        self.lambdas: dict[int, int] = {}
-        self.binding_sites: dict[int, list[BindingSite]] = {}
-        self.attribute_stores: list[tuple[int, bytes, int, bool]] = []
-        self.returns: dict[int, list[int]] = {}
+        self.classes_with_bases: set[int] = set()
+        self.lambdas: dict[int, int] = {}  # their definitions, by the first byte
+        self.binding_sites: dict[int, list[BindingSite]] = {}  # by symbol
+        self.attribute_stores: list[tuple[int, bytes, int, bool]] = []  # object, name, value, always in `__init__`?
+        self.returns: dict[int, list[int]] = {}  # values, by definition
         self.yields: dict[int, list[int]] = {}
         self.return_types: dict[int, int] = {}
-        self.declared_types: dict[int, bytes] = {}
-        self.star_imports: list[tuple[int, int]] = []
-        self.forks: list[list[int]] = []
-        self.fork = NOTHING
-        self.base_values: list[tuple[int, int, int, bytes]] = []
+        self.declared_types: dict[int, bytes] = {}  # the text of annotations, by symbol
+        self.star_imports: list[tuple[int, int]] = []  # position, value of the module
+        self.forks: list[list[int]] = []  # the blocks of each statement one of whose branches is always taken
+        self.fork = NOTHING  # the statement whose branch is entered next
+        self.base_values: list[tuple[int, int, int, bytes]] = []  # class, value, position, keyword
         rows = cells.rows
         self.first_rows = {name: len(each) for name, each in rows.items()}
         self.defs = rows["cst_defs"]
@@ -85,7 +95,7 @@ class Walk:
         self.add_assign = self.assigns.add
 
     def run(self, handlers: Mapping[int, Handler]) -> None:
-        """Visit what is on the stack, and everything inside it; a kind without a handler is only passed through."""
+        """Visit the stack and everything inside its nodes; of a kind without a handler, the children are visited."""
         stack = self.stack
         pop = stack.pop
         find = handlers.get
@@ -102,16 +112,22 @@ class Walk:
             else:
                 entry[0](self, *entry[1:])
 
-    def source(self, start: int, end: int) -> int:
-        """The cell of a piece of source text, cut if it is very long."""
-        if end - start <= _MAX_TEXT:
-            return self.pool[self.text[start:end]]
-        return self.pool[self.text[start : start + _MAX_TEXT].decode(errors="ignore").encode() + "…".encode()]
+    def text_of(self, node: Node) -> bytes:
+        """The source text of a node."""
+        return self.text[node.start_byte : node.end_byte]
 
-    def open_scope(
-        self, kind: bytes, parent: int, name: bytes, node: Node | None, def_no: int = NOTHING, class_name: bytes = b""
-    ) -> int:
-        """Open a scope around `node`, or around everything; the walk is not yet in it."""
+    def source_text(self, node: Node | None) -> int:
+        """The cell of a node's source text, truncated if it is very long; `NOTHING` without a node."""
+        if node is None:
+            return NOTHING
+        text = self.text_of(node)
+        if len(text) > _MAX_TEXT:
+            text = text[:_MAX_TEXT].decode(errors="ignore").encode() + "…".encode()
+        return self.pool[text]
+
+    def open_scope(self, new: NewScope, node: Node | None = None) -> int:
+        """Open a scope for `node`, or for the entire content, and return its number; the walk does not enter it yet."""
+        kind, parent, name, def_no, class_name = new
         scope = self.scopes.open(kind, parent, class_name)
         qualname = self.qualify(self._scope_qualnames[parent], name) if scope != MODULE_SCOPE else b""
         self._scope_qualnames.append(qualname)
@@ -129,13 +145,13 @@ class Walk:
         return scope
 
     def qualify(self, container: bytes, name: bytes) -> bytes:
-        """The dotted name of `name` in `container`; absurdly deep ones are all called like their container."""
+        """The dotted name of `name` in `container`; in a very long container, the container's own."""
         if not container:
             return name
         return b"%b.%b" % (container, name) if len(container) < _MAX_TEXT else container
 
     def ordinal(self, what: str, qualname: bytes) -> int:
-        """How many of these had this name before."""
-        count = self._seen.get((what, qualname), 0)
-        self._seen[what, qualname] = count + 1
-        return count
+        """Count the definitions, or scopes, of one name: the ordinal of the next."""
+        ordinal = self._ordinals.get((what, qualname), 0)
+        self._ordinals[what, qualname] = ordinal + 1
+        return ordinal

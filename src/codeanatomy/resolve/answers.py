@@ -1,4 +1,24 @@
-"""Answers as rows: each question of a file, each candidate, in a total order."""
+"""Answers as rows of `answers`: for each question of a file, its candidates in a total order.
+
+Terms
+    question     what a file asks: of its source (`asks`), or of a symbol that an indexer found in it (`symbol_asks`).
+    candidate    one thing a question can mean: what it names (`target_id`), and what a call of it runs (`call_id`).
+    answer       the candidates of a question and the trail: the modules that were looked at.
+    named        a candidate that the question names directly, not through a variable or a return value.
+    agreement    how what the indexer says of a site compares with the answer to the question of the source there.
+    outcome      a hash of all candidates of a question: equal outcomes mean equal answers, trails aside.
+
+Steps for one file
+    1. Each question of the source is evaluated (`Resolver.evaluate`), when it is first needed.
+    2. Each value becomes candidates (`_CandidatesOfValues`): a property also stands for what it returns, a class for
+       its constructor. Candidates are sorted, and of those that mean the same the surest is kept.
+    3. Each question of a symbol is answered the same way, once for all files, and compared with the answers to the
+       questions of the source at its site.
+    4. A question without candidates that looked only at its own file gets no row: no change elsewhere can give it one.
+
+Rows depend on the index alone, not on the batch or on what was asked before.
+Tested by tests/resolve; with an index, by tests/pipeline/test_indexing.py.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +33,7 @@ from codeanatomy.catalogue.ids import binding_id, definition_id, module_id, name
 from codeanatomy.catalogue.tables import ANSWERS
 from codeanatomy.index import symbols
 from codeanatomy.resolve.builtins import BUILTIN
-from codeanatomy.resolve.index import Index, ModuleFile
+from codeanatomy.resolve.index import ModuleFile
 from codeanatomy.resolve.resolver import Resolver
 from codeanatomy.resolve.values import (
     Absent,
@@ -31,8 +51,8 @@ from codeanatomy.resolve.values import (
     Variable,
 )
 
-_RECURSION: Final = 10_000
-"""Frames: enough for the searches that run inside each other, and for whoever calls."""
+_RECURSION_LIMIT: Final = 10_000
+"""Python frames: enough for the searches that the resolver nests, and for the caller's own."""
 
 _STATUS_ORDER: Final = {"internal": 0, "external": 1, "absent": 2, "limit": 3}
 
@@ -47,7 +67,10 @@ _METHODS: Final = (
 
 
 class Candidate(NamedTuple):
-    """One thing a question can mean."""
+    """One thing a question can mean.
+
+    Its fields are columns of `answers`; their names are part of the stored outcome.
+    """
 
     status: str
     kind: str
@@ -62,50 +85,48 @@ class Candidate(NamedTuple):
     name_agreement: str | None = None
 
 
-class Solved(NamedTuple):
+class Answer(NamedTuple):
     """The candidates of a question, in order, and the modules that were looked at."""
 
     candidates: list[Candidate]
     trail: Trail
 
 
-_NOTHING: Final = Solved([], frozenset())
-
+_NO_ANSWER: Final = Answer([], frozenset())
 
 Asked = Mapping[str, Collection[int] | None]
-"""Some questions of files, by number, or all (None), by file id."""
+"""Which questions to answer: by file id, the numbers of some questions, or None for all."""
 
 
 def answer_files(resolver: Resolver, files: pa.RecordBatch, asked: Asked | None = None) -> pa.RecordBatch:
-    """Answer the questions of a batch of files, which has `file_id`, `asks` and `symbol_asks`: all, or the `asked`."""
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
-    index = resolver.index
+    """Answer all questions of a batch of files, or those `asked`; it has `file_id`, `asks` and `symbol_asks`."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
     rows: list[tuple[Any, ...]] = []
-    symbols_solved: dict[str, Solved] = {}  # a symbol means the same whoever asks
+    symbol_answers: dict[str, Answer] = {}  # a symbol means the same in every file
     columns = (files[name].to_pylist() for name in ("file_id", "asks", "symbol_asks"))
     for file_id, asks, symbol_asks in zip(*columns, strict=True):
-        file = index.files[file_id]
+        file = resolver.index.files[file_id]
         numbers = asked[file_id] if asked is not None else None
-        solved = _OwnQuestions(resolver, file, asks or ())
+        answers = _SourceAnswers(resolver, file, asks or ())
         for ask in asks or ():
             if numbers is None or ask["ask_no"] in numbers:
-                rows += _rows(file, ask, solved[ask["ask_no"]])
+                rows += _answer_rows(file, ask, answers[ask["ask_no"]])
         for ask in symbol_asks or ():
             if numbers is not None and ask["ask_no"] not in numbers:
                 continue
-            called, named = solved[ask["call_ask_no"]], solved[ask["name_ask_no"]]
-            symbol = symbols_solved.get(ask["question"])
+            of_call, of_name = answers[ask["call_ask_no"]], answers[ask["name_ask_no"]]
+            symbol = symbol_answers.get(ask["question"])
             if symbol is None:
-                symbol = symbols_solved[ask["question"]] = _solved(resolver, index, file, ask["question"])
-            rows += _rows(file, ask, _compared(symbol, called, named))
+                symbol = symbol_answers[ask["question"]] = answer_question(resolver, file, ask["question"])
+            rows += _answer_rows(file, ask, _with_agreement(symbol, of_call, of_name))
     *values, trails = zip(*rows, strict=True) if rows else ((),) * len(ANSWERS.columns)
     schema = ANSWERS.schema()
     arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=False)]
-    return pa.RecordBatch.from_arrays([*arrays, _lists(trails, schema[-1].type)], schema=schema)
+    return pa.RecordBatch.from_arrays([*arrays, _trail_array(trails, schema[-1].type)], schema=schema)
 
 
-class _OwnQuestions(dict[int | None, Solved]):
-    """What the questions of a file's source come to, by number; each is worked out when it is first needed."""
+class _SourceAnswers(dict[int | None, Answer]):
+    """The answers to the questions of a file's source, by number; each is found when it is first needed."""
 
     def __init__(self, resolver: Resolver, file: ModuleFile, asks: Iterable[Mapping[str, Any]]) -> None:
         super().__init__()
@@ -113,45 +134,47 @@ class _OwnQuestions(dict[int | None, Solved]):
         self._file = file
         self._questions = {ask["ask_no"]: ask["question"] for ask in asks}
 
-    def __missing__(self, number: int | None) -> Solved:
+    def __missing__(self, number: int | None) -> Answer:
         question = self._questions.get(number)
-        solved = _NOTHING if question is None else _solved(self._resolver, self._resolver.index, self._file, question)
-        self[number] = solved
-        return solved
+        answer = _NO_ANSWER if question is None else answer_question(self._resolver, self._file, question)
+        self[number] = answer
+        return answer
 
 
-def _lists(trails: Sequence[Trail], kind: pa.DataType) -> pa.Array:
-    """Sets of names as sorted lists; the same few occur over and over."""
+def answer_question(resolver: Resolver, file: ModuleFile, question: str) -> Answer:
+    """The answer to one question of a file."""
+    found, trail = resolver.evaluate(file, question)
+    described = _CandidatesOfValues(resolver)
+    candidates = {c for value, how in found.items() for c in described.of(value, how)}
+    if any(c.status == "limit" for c in candidates):  # what is absent may be among what was not evaluated
+        candidates = {c for c in candidates if c.status != "absent"}
+    return Answer(_without_duplicates(sorted(candidates, key=_sort_key)), trail | described.looked_at)
+
+
+def _trail_array(trails: Sequence[Trail], kind: pa.DataType) -> pa.Array:
+    """Trails as sorted lists; each distinct one is converted once, for there are few."""
     numbers: dict[Trail, int] = {}
     indices = [numbers.setdefault(trail, len(numbers)) for trail in trails]
-    return pa.array([_sorted(trail) for trail in numbers], kind).take(pa.array(indices, pa.int32()))
+    return pa.array([_trail_entries(trail) for trail in numbers], kind).take(pa.array(indices, pa.int32()))
 
 
-def _sorted(trail: Trail) -> list[str]:
-    """The entries of a trail; that a module exists is no more than what is in it."""
+def _trail_entries(trail: Trail) -> list[str]:
+    """The entries of a trail, without `?name` where `name` is there too: reading a module implies its existence."""
     return sorted(entry for entry in trail if not (entry.startswith("?") and entry[1:] in trail))
 
 
-def _solved(resolver: Resolver, index: Index, file: ModuleFile, question: str) -> Solved:
-    found, trail = resolver.evaluate(file, question)
-    described = _Candidates(resolver, index)
-    candidates = {c for value, how in found.items() for c in described.of(value, how)}
-    if any(c.status == "limit" for c in candidates):  # what was not found may be where nobody looked
-        candidates = {c for c in candidates if c.status != "absent"}
-    return Solved(_without_duplicates(sorted(candidates, key=_order)), trail | described.looked_at)
-
-
-def _rows(file: ModuleFile, ask: Mapping[str, Any], solved: Solved) -> list[tuple[Any, ...]]:
-    ordered, trail = solved
-    if not ordered and trail <= {file.module}:
-        return []  # nothing that happens elsewhere can change that
-    named = sum(c.is_named for c in ordered)
-    called = len({c.call_id for c in ordered if c.call_id})
-    outcome = sha256(repr(ordered).encode()).hexdigest()[:24]
-    owner = (file.file_id, file.path, ask["ask_no"], ask["question"])
-    if not ordered:
-        return [(*owner, 0, "unknown", *_NO_CANDIDATE, 0, 0, outcome, trail)]
-    return [(*owner, place, *candidate, named, called, outcome, trail) for place, candidate in enumerate(ordered)]
+def _answer_rows(file: ModuleFile, ask: Mapping[str, Any], answer: Answer) -> list[tuple[Any, ...]]:
+    candidates, trail = answer
+    if not candidates and trail <= {file.module}:
+        return []  # no change elsewhere can give it a candidate
+    named_count = sum(c.is_named for c in candidates)
+    called_count = len({c.call_id for c in candidates if c.call_id})
+    outcome = sha256(repr(candidates).encode()).hexdigest()[:24]
+    first = (file.file_id, file.path, ask["ask_no"], ask["question"])
+    last = (named_count, called_count, outcome, trail)
+    if not candidates:
+        return [(*first, 0, "unknown", *_NO_CANDIDATE, *last)]
+    return [(*first, position, *candidate, *last) for position, candidate in enumerate(candidates)]
 
 
 _NO_CANDIDATE: Final = (None, None, None, False, None, None, None, 0.0, None, None)
@@ -160,39 +183,40 @@ _LIMITED: Final = Candidate(
 )
 
 
-def _compared(symbol: Solved, called: Solved, named: Solved) -> Solved:
-    """A symbol's candidates, each held against the own answers of the call and the name it stands on."""
-    runs = _Known(called.candidates, called=True)
-    names = _Known(named.candidates, called=False)
+def _with_agreement(symbol: Answer, of_call: Answer, of_name: Answer) -> Answer:
+    """A symbol's candidates, each compared with the answers of the source for the call and the name at its site."""
+    called = _KnownTargets(of_call.candidates, called=True)
+    named = _KnownTargets(of_name.candidates, called=False)
     compared = [
         each._replace(
-            call_agreement=runs.agreement(each.status, each.call_id, each.target_name),
-            name_agreement=names.agreement(each.status, each.target_id, each.target_name),
+            call_agreement=called.agreement(each.status, each.call_id, each.target_name),
+            name_agreement=named.agreement(each.status, each.target_id, each.target_name),
         )
         for each in symbol.candidates
     ]
-    return Solved(compared, symbol.trail | called.trail | named.trail)
+    return Answer(compared, symbol.trail | of_call.trail | of_name.trail)
 
 
-class _Known:
-    """What own answers say a call runs, or a name is."""
+class _KnownTargets:
+    """What a call runs (`called`), or what a name is, by the answer of the source."""
 
     def __init__(self, candidates: Iterable[Candidate], *, called: bool) -> None:
-        self._targets: set[str] = set()
-        self._names: set[str] = set()
+        self._nodes: set[str] = set()
+        self._external_names: set[str] = set()
         for each in candidates:
             nodes = (each.call_id, *_property_nodes(each)) if called else (each.target_id if each.is_named else None,)
             known = {node for node in nodes if node}
             if each.status == "internal":
-                self._targets |= known
+                self._nodes |= known
             if each.status == "external" and each.target_name and known:
-                self._names.add(_last_name(each.target_name))
+                self._external_names.add(_last_name(each.target_name))
 
     def agreement(self, status: str, node: str | None, name: str | None) -> str:
-        """How a target goes with that; of what is not in the repository, the last name counts."""
-        if node in self._targets or (status != "internal" and name and _last_name(name) in self._names):
+        """How a target compares with these; what is outside the repository is compared by its last name."""
+        is_outside = status != "internal"
+        if node in self._nodes or (is_outside and name and _last_name(name) in self._external_names):
             return "agrees"
-        return "contradicts" if self._targets or (self._names and status != "internal") else "adds"
+        return "contradicts" if self._nodes or (self._external_names and is_outside) else "adds"
 
 
 def _property_nodes(candidate: Candidate) -> tuple[str | None, ...]:
@@ -204,7 +228,7 @@ def _last_name(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _order(candidate: Candidate) -> tuple[Any, ...]:
+def _sort_key(candidate: Candidate) -> tuple[Any, ...]:
     return (
         not candidate.is_named,
         _STATUS_ORDER[candidate.status],
@@ -218,65 +242,64 @@ def _order(candidate: Candidate) -> tuple[Any, ...]:
 
 
 def _without_duplicates(ordered: Sequence[Candidate]) -> list[Candidate]:
-    """The surest of the candidates that mean the same."""
+    """The first, which is the surest, of the candidates that mean the same."""
     kept: dict[tuple[Any, ...], Candidate] = {}
     for candidate in ordered:
         kept.setdefault((candidate.is_named, candidate.kind, candidate.target_id), candidate)
     return list(kept.values())
 
 
-class _Candidates:
-    """The candidates that values stand for; `looked_at` has the modules that this took."""
+class _CandidatesOfValues:
+    """Turns values into candidates; `looked_at` has the modules that this looked at."""
 
-    def __init__(self, resolver: Resolver, index: Index) -> None:
+    def __init__(self, resolver: Resolver) -> None:
         self.looked_at: frozenset[str] = frozenset()
         self._resolver = resolver
-        self._index = index
 
     def of(self, value: Value, how: int, *, is_read: bool = False) -> list[Candidate]:
-        """The candidates of a value that was found like that; `is_read` if it is what a property returns."""
-        method, confidence = _method(value, how)
+        """The candidates of a value; `is_read` if it is what reading a property returned."""
+        method, confidence = _method_and_confidence(value, how)
         new = Candidate("internal", "", None, None, not how & How.ALIAS, None, None, method, confidence)
         if isinstance(value, Function):
             return self._of_function(value, new, is_read=is_read)
         if isinstance(value, Class):
             target = definition_id(value.file_id, value.key)
-            constructor = self._method_of(value, "__init__", "__new__") or target
+            constructor = self._method_id(value, "__init__", "__new__") or target
             return [new._replace(kind="class", target_id=target, call_id=constructor)]
         if isinstance(value, Instance):
-            target = definition_id(value.of.file_id, value.of.key)
-            call = self._method_of(value.of, "__call__")
+            target = definition_id(value.cls.file_id, value.cls.key)
+            call = self._method_id(value.cls, "__call__")
             return [new._replace(kind="instance", target_id=target, is_named=False, call_id=call)]
         if isinstance(value, Module):
-            files = self._index.modules.get(value.name)
+            files = self._resolver.index.modules.get(value.name)
             if not files:
                 return [new._replace(kind="module", target_id=name_id(value.name), target_name=value.name)]
             return [new._replace(kind="module", target_id=module_id(file.file_id)) for file in files]
         if isinstance(value, Variable):
             return [new._replace(kind="variable", target_id=binding_id(value.file_id, value.key))]
-        return _outside(value, new)
+        return _candidates_without_definition(value, new)
 
     def _of_function(self, value: Function, new: Candidate, *, is_read: bool) -> list[Candidate]:
         """A function, or a property and what reading it returns."""
         target = definition_id(value.file_id, value.key)
-        if value.letter == "d":
+        if value.kind == "d":
             return [new._replace(kind="descriptor", target_id=target)]
-        if value.letter != "p":
+        if not value.is_property:
             return [new._replace(kind="function", target_id=target, call_id=target)]
-        key = self._resolver.setter(value)
-        setter = definition_id(value.file_id, key) if key else None
+        setter_key = self._resolver.property_setter(value)
+        setter = definition_id(value.file_id, setter_key) if setter_key else None
         found = [new._replace(kind="property", target_id=target, set_id=setter)]
         if not is_read:
-            returned, trail = self._resolver.called(value)
+            returned, trail = self._resolver.call_result(value)
             self.looked_at |= trail
             for each, how in returned.items():
                 found += [c._replace(is_named=False) for c in self.of(each, how | How.RETURN, is_read=True)]
         return found
 
-    def _method_of(self, of: Class, *names: str) -> str | None:
+    def _method_id(self, cls: Class, *names: str) -> str | None:
         """The node of the first of these methods that a class has in the repository."""
         for name in names:
-            found, trail = self._resolver.member(of, name)
+            found, trail = self._resolver.class_member(cls, name)
             self.looked_at |= trail
             for value in found:
                 if isinstance(value, Function):
@@ -284,23 +307,21 @@ class _Candidates:
         return None
 
 
-def _outside(value: Value, new: Candidate) -> list[Candidate]:
-    """The candidates of a value that no definition of the repository is known for."""
+def _candidates_without_definition(value: Value, new: Candidate) -> list[Candidate]:
+    """The candidates of a value that has no definition in the repository."""
     if isinstance(value, External):
         kind = "builtin" if value.name.startswith(BUILTIN) else "name"
         target = name_id(value.name)
         return [new._replace(status="external", kind=kind, target_id=target, target_name=value.name, call_id=target)]
     if isinstance(value, ExternalInstance):
-        target = name_id(value.of)
-        return [
-            new._replace(status="external", kind="instance", target_id=target, target_name=value.of, is_named=False)
-        ]
+        target, name = name_id(value.class_name), value.class_name
+        return [new._replace(status="external", kind="instance", target_id=target, target_name=name, is_named=False)]
     if isinstance(value, Symbol):
         target = symbol_id(value.symbol)
-        runs = value.kind not in ("variable", "field", "module", "local", "parameter")
-        name = symbols.dotted(value.symbol)
-        call = target if runs else None
-        return [new._replace(status=value.status, kind=value.kind, target_id=target, target_name=name, call_id=call)]
+        can_be_called = value.kind not in ("variable", "field", "module", "local", "parameter")
+        dotted = symbols.dotted(value.symbol)
+        call = target if can_be_called else None
+        return [new._replace(status=value.status, kind=value.kind, target_id=target, target_name=dotted, call_id=call)]
     if isinstance(value, Limit):
         return [_LIMITED]
     if isinstance(value, Absent):
@@ -309,8 +330,8 @@ def _outside(value: Value, new: Candidate) -> list[Candidate]:
     return []
 
 
-def _method(value: Value, how: int) -> tuple[str, float]:
-    """What it took to find a value, and how sure that makes it."""
+def _method_and_confidence(value: Value, how: int) -> tuple[str, float]:
+    """The least certain thing it took to find a value, and how sure that makes it."""
     for flag, name, confidence in _METHODS:
         if how & flag:
             return name, confidence

@@ -1,4 +1,4 @@
-"""Names every Python program has. Written down, so that no answer depends on the interpreter that gives it."""
+"""The names that every Python program has, listed here so that no answer depends on the running interpreter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 BUILTIN: Final = "<builtin>"
-"""What stands where the module of a builtin would."""
+"""The module part of the dotted name of a builtin."""
 
 BUILTINS: Final = frozenset(
     """

@@ -1,7 +1,7 @@
-"""What the files of a snapshot hold, by module and by name, in the form questions are answered from.
+"""The index that questions are answered from: what the files of a snapshot define, by module and by name.
 
-Built from the scan and from two columns of the facts. A file's part is fetched and decoded when it is first looked
-into, so that an index costs what is read of it.
+It is built from the scan and from two columns of the facts (`CONTENT_COLUMNS`). What a content defines is read and
+decoded when it is first looked up, so that an index costs only what is read of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codeanatomy.catalogue.columns import GLOBAL_OWNER
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleFile:
-    """A file as a module; an index has one of each, so that it is equal to itself alone."""
+    """A file as a module. Compared by identity: an index has one object for each file."""
 
     file_id: str
     path: str
@@ -35,7 +35,11 @@ class ModuleFile:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What stands under a name: alternatives to evaluate, and the binding, if a scope has one."""
+    """What a name (or a base, or a return) can be: terms to evaluate in its file.
+
+    `binding_key` and `kind` tell what binds it, if a scope does; `stars_before` counts the star imports above that
+    binding.
+    """
 
     alternatives: tuple[str, ...]
     binding_key: str | None
@@ -43,8 +47,8 @@ class Slot:
     stars_before: int = 0
 
 
-class SymbolPlace(NamedTuple):
-    """Where a symbol is defined: the definition or the binding it stands for; an attribute of an object has neither."""
+class SymbolDefinition(NamedTuple):
+    """Where a symbol is defined: a definition or a binding of a file; an attribute of an object has neither key."""
 
     file_id: str
     def_key: str | None
@@ -54,7 +58,7 @@ class SymbolPlace(NamedTuple):
 
 @dataclass(slots=True)
 class ClassNames:
-    """What a class and its instances hold."""
+    """What a class defines: its bases, its members, the attributes of its instances (`attributes`)."""
 
     qualname: str
     bases: list[Slot] = field(default_factory=list)
@@ -66,7 +70,7 @@ class ClassNames:
 
 @dataclass(slots=True)
 class FileNames:
-    """What a file holds: names of its module, its classes, what its functions give."""
+    """What a file defines: the names of its module, its classes, and what its functions return, by their keys."""
 
     names: dict[str, Slot] = field(default_factory=dict)
     classes: dict[str, ClassNames] = field(default_factory=dict)
@@ -78,41 +82,41 @@ class FileNames:
 
 
 Contents = Callable[[str], FileNames | None]
-"""What a content holds, by its id; nothing if there are no facts of it."""
+"""What a content defines, by its id; None if there are no facts of it."""
 
 
 class ContentNames:
-    """What contents hold, decoded from the columns `CONTENT_COLUMNS` of their facts when first asked for."""
+    """What contents define, decoded from the columns `CONTENT_COLUMNS` of their facts when it is looked up."""
 
     def __init__(self, facts: pa.Table) -> None:
         self._row_of = {content: row for row, content in enumerate(facts["content_id"].to_pylist())}
-        self._values = _Lists(facts["sym_values"], _SLOT_FIELDS)
-        self._exports = _Lists(facts["all_names"], _EXPORT_FIELDS)
+        self._values = _ListColumn(facts["sym_values"], _ValueRow._fields)
+        self._exports = _ListColumn(facts["all_names"], _EXPORT_FIELDS)
 
     def __call__(self, content_id: str) -> FileNames | None:
-        """What one of them holds."""
+        """What one content defines."""
         row = self._row_of.get(content_id)
         if row is None:
             return None
-        held = FileNames()
+        names = FileNames()
         for value in self._values.rows(row):
-            _add(held, *value)
-        held.exports += self._exports.rows(row)
-        return held
+            _add_slot(names, _ValueRow._make(value))
+        names.exports += self._exports.rows(row)
+        return names
 
 
 CONTENT_COLUMNS: Final = ("content_id", "sym_values", "all_names")
 
 
 class Index:
-    """The modules of a snapshot and what their files hold."""
+    """The modules of a snapshot and what their files define."""
 
     def __init__(self, files: pa.Table, contents: Contents, documents: pa.Table | None = None) -> None:
-        """What is read: the files as modules, what their contents hold, and the symbols that indexers define.
+        """An index of files, of what their contents define, and of the symbols that an indexer defines.
 
         `files` has the columns of `ModuleFile`; `documents` has `file_id` and `scip_symbol_information`.
         """
-        self.symbols = Symbols(documents) if documents is not None else None
+        self.symbols = SymbolDefinitions(documents) if documents is not None else None
         self._contents = contents
         self._names: dict[str | None, FileNames] = {None: FileNames()}
         self.files: dict[str, ModuleFile] = {}
@@ -142,15 +146,15 @@ class Index:
         return name in self.modules or name in self.packages
 
     def names(self, file: ModuleFile) -> FileNames:
-        """What a file holds; nothing, if it could not be read."""
+        """What a file defines; nothing if it could not be read."""
         known = self._names.get(file.content_id)
         if known is None and file.content_id is not None:
             known = self._names[file.content_id] = self._contents(file.content_id) or FileNames()
         return known or FileNames()
 
 
-class Symbols:
-    """Where the symbols of documents are defined, decoded when asked for: few of them ever are."""
+class SymbolDefinitions:
+    """Where the symbols of documents are defined, decoded when they are looked up: few of them ever are."""
 
     def __init__(self, documents: pa.Table) -> None:
         lists = documents["scip_symbol_information"].combine_chunks()
@@ -158,7 +162,7 @@ class Symbols:
         self._symbols = structs.field("symbol")
         owners = documents["file_id"].combine_chunks().take(pc.list_parent_indices(lists))
         self._fields = [owners, *(structs.field(name) for name in ("def_key", "binding_key", "kind"))]
-        self._places: dict[str, list[SymbolPlace]] = {}
+        self._definitions: dict[str, list[SymbolDefinition]] = {}
 
     @cached_property
     def _rows(self) -> dict[str, list[int]]:
@@ -167,17 +171,17 @@ class Symbols:
             rows.setdefault(symbol, []).append(number)
         return rows
 
-    def places(self, symbol: str) -> list[SymbolPlace]:
-        """The files that define it, in order."""
-        if symbol not in self._places:
+    def of(self, symbol: str) -> list[SymbolDefinition]:
+        """The definitions of a symbol in files of the repository, by file id."""
+        if symbol not in self._definitions:
             rows = self._rows.get(symbol, ())
-            places = (SymbolPlace(*(field[row].as_py() for field in self._fields)) for row in rows)
-            ours = (place for place in places if place.file_id != GLOBAL_OWNER)
-            self._places[symbol] = sorted(ours, key=lambda place: place.file_id)
-        return self._places[symbol]
+            definitions = (SymbolDefinition(*(field[row].as_py() for field in self._fields)) for row in rows)
+            in_files = (each for each in definitions if each.file_id != GLOBAL_OWNER)
+            self._definitions[symbol] = sorted(in_files, key=lambda each: each.file_id)
+        return self._definitions[symbol]
 
 
-class _Lists:
+class _ListColumn:
     """A column of lists of structs, decoded one list at a time."""
 
     def __init__(self, column: pa.ChunkedArray, fields: tuple[str, ...]) -> None:
@@ -192,45 +196,51 @@ class _Lists:
         return zip(*(field.slice(start, end - start).to_pylist() for field in self._fields), strict=True)
 
 
-_SLOT_FIELDS: Final = ("slot", "def_key", "qualname", "name", "binding_key", "value", "kind", "stars_before")
+class _ValueRow(NamedTuple):
+    """The columns of a row of `sym_values` that the index reads."""
+
+    slot: str
+    def_key: str
+    qualname: str
+    name: str
+    binding_key: str | None
+    value: str | None
+    kind: str | None
+    stars_before: int
+
+
 _EXPORT_FIELDS: Final = ("op", "name", "ref")
 
 
-def _add(
-    held: FileNames,
-    slot: str,
-    key: str,
-    qualname: str,
-    name: str,
-    binding_key: str | None,
-    value: str | None,
-    kind: str | None,
-    stars_before: int,
-) -> None:
-    """Put one row of `sym_values` where it is looked for."""
-    stands = Slot(tuple(value.split(" | ")) if value else (), binding_key, kind, stars_before)
-    if slot == "global":
-        held.names[name] = stands
-    elif slot == "star":
-        held.stars.append(stands)
-    elif slot == "returns":
-        held.returns[key] = stands
-    elif slot == "return_type":
-        held.return_types[key] = stands
-    elif slot == "yields":
-        held.yields[key] = stands
+def _add_slot(names: FileNames, row: _ValueRow) -> None:
+    """Add what one row of `sym_values` says."""
+    slot = Slot(tuple(row.value.split(" | ")) if row.value else (), row.binding_key, row.kind, row.stars_before)
+    if row.slot == "global":
+        names.names[row.name] = slot
+    elif row.slot == "star":
+        names.stars.append(slot)
+    elif row.slot == "returns":
+        names.returns[row.def_key] = slot
+    elif row.slot == "return_type":
+        names.return_types[row.def_key] = slot
+    elif row.slot == "yields":
+        names.yields[row.def_key] = slot
     else:
-        owner = held.classes.get(key)
+        owner = names.classes.get(row.def_key)
         if owner is None:
-            owner = held.classes[key] = ClassNames(qualname)
-        if slot == "base":
-            owner.bases.append(stands)
-        elif slot == "metaclass":
-            owner.metaclass = stands
-        elif slot != "class":
-            holder = {"member": owner.members, "attribute": owner.attributes, "setter": owner.setters}[slot]
-            before = holder.get(name)  # a class attribute that is also assigned from outside
-            holder[name] = stands if before is None else _joined(before, stands)
+            owner = names.classes[row.def_key] = ClassNames(row.qualname)
+        _add_class_slot(owner, row, slot)
+
+
+def _add_class_slot(names: ClassNames, row: _ValueRow, slot: Slot) -> None:
+    if row.slot == "base":
+        names.bases.append(slot)
+    elif row.slot == "metaclass":
+        names.metaclass = slot
+    elif row.slot != "class":
+        slots = {"member": names.members, "attribute": names.attributes, "setter": names.setters}[row.slot]
+        before = slots.get(row.name)  # a class attribute that is also assigned from outside
+        slots[row.name] = slot if before is None else _joined(before, slot)
 
 
 def _joined(first: Slot, second: Slot) -> Slot:

@@ -1,7 +1,7 @@
-"""The order in which a class and its bases are searched: C3, as Python computes it.
+"""Method resolution orders (MRO): the order in which a class and its bases are searched. C3, as Python computes it.
 
-An order is a linked list, because that of a class with one base is the class and then the base's own order: it is
-shared, not copied, and what was looked for in it once is found there again. So a long chain of classes costs little.
+An MRO is a linked list. The MRO of a class with one base is the class followed by the MRO of the base, which is shared
+and not copied; lookups in the shared part are remembered there. So a long chain of classes costs little.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ from typing import Any, Final
 from codeanatomy.resolve.index import ClassNames, ModuleFile
 from codeanatomy.resolve.values import LIMIT, Class, Value
 
-_REMEMBERING: Final = 16
-"""One place in so many remembers what was looked for from it on: short orders are searched as fast without."""
+_CACHE_STRIDE: Final = 16
+"""One entry in so many remembers lookups that went past it: short MROs are searched as fast without."""
 
 
-class Order:
-    """A place in an order: a class, what it holds and in which file, if it is in the repository, and the next place."""
+class MroEntry:
+    """An entry of an MRO, and with it the MRO from that entry on.
 
-    __slots__ = ("_found", "file", "length", "names", "rest", "value")
+    A class of the repository has its file and what it defines (`names`); any other value has neither.
+    """
+
+    __slots__ = ("_lookups", "file", "length", "names", "rest", "value")
 
     def __init__(
         self,
         value: Value,
-        rest: Order | None = None,
+        rest: MroEntry | None = None,
         file: ModuleFile | None = None,
         names: ClassNames | None = None,
     ) -> None:
@@ -34,96 +37,96 @@ class Order:
         self.names = names
         self.rest = rest
         self.length: int = rest.length + 1 if rest else 1
-        self._found: dict[tuple[str, Hashable], Order | None] = {}
+        self._lookups: dict[tuple[str, Hashable], MroEntry | None] = {}
 
-    def __iter__(self) -> Iterator[Order]:
-        """Itself and the places after it."""
-        place: Order | None = self
-        while place is not None:
-            yield place
-            place = place.rest
+    def __iter__(self) -> Iterator[MroEntry]:
+        """Iterate over the entry and those after it."""
+        entry: MroEntry | None = self
+        while entry is not None:
+            yield entry
+            entry = entry.rest
 
-    def before(self, rest: Order | None) -> Order:
-        """The same class, before other ones."""
-        return Order(self.value, rest, self.file, self.names)
+    def followed_by(self, rest: MroEntry | None) -> MroEntry:
+        """The same class with another rest."""
+        return MroEntry(self.value, rest, self.file, self.names)
 
-    def first(self, kind: str, what: Any = None) -> Order | None:
-        """The first place from here on that has something of a kind in `_HAS`, such as a `member` of that name."""
-        has = _HAS[kind]
-        passed: list[Order] = []
-        found: Order | None = None
-        for place in self:
-            if (kind, what) in place._found:
-                found = place._found[kind, what]
+    def first(self, test: str, argument: Any = None) -> MroEntry | None:
+        """The first entry from here on that passes one of `_TESTS`, such as having a `member` of that name."""
+        passes = _TESTS[test]
+        passed: list[MroEntry] = []
+        found: MroEntry | None = None
+        for entry in self:
+            if (test, argument) in entry._lookups:
+                found = entry._lookups[test, argument]
                 break
-            if has(place, what):
-                found = place
+            if passes(entry, argument):
+                found = entry
                 break
-            if place.length % _REMEMBERING == 0:
-                passed.append(place)
-        for place in passed:
-            place._found[kind, what] = found
+            if entry.length % _CACHE_STRIDE == 0:
+                passed.append(entry)
+        for entry in passed:
+            entry._lookups[test, argument] = found
         return found
 
 
-_HAS: Final[dict[str, Callable[[Order, Any], bool]]] = {
-    "member": lambda place, name: name in place.names.members if place.names else place.value is LIMIT,
-    "attribute": lambda place, name: place.names is not None and name in place.names.attributes,
-    "metaclass": lambda place, _: place.names is not None and place.names.metaclass is not None,
-    "class": lambda place, of: bool(place.value == of),
-    "outside": lambda place, _: not isinstance(place.value, Class),
+_TESTS: Final[dict[str, Callable[[MroEntry, Any], bool]]] = {
+    "member": lambda entry, name: name in entry.names.members if entry.names else entry.value is LIMIT,
+    "attribute": lambda entry, name: entry.names is not None and name in entry.names.attributes,
+    "metaclass": lambda entry, _: entry.names is not None and entry.names.metaclass is not None,
+    "class": lambda entry, cls: bool(entry.value == cls),
+    "outside": lambda entry, _: not isinstance(entry.value, Class),
 }
 
 
-def linearized(of: Order, orders: Sequence[Order]) -> Order:
-    """A class, then its bases, whose own orders are given, merged.
+def linearize(entry: MroEntry, base_mros: Sequence[MroEntry]) -> MroEntry:
+    """The MRO of a class whose bases have these MROs.
 
-    Python refuses bases that cannot be merged, and a class among its own bases; here they come in the order in which
-    they are written, depth first, so that such code has a graph too.
+    Python refuses bases that cannot be merged, and a class among its own bases. Here such bases are searched depth
+    first, in the order in which they are written, so that such code has a graph too.
     """
-    if len(orders) == 1:
-        return of.before(orders[0])
-    merged, rest = _merged(orders) or (_as_written(orders), None)
-    for place in reversed(merged):
-        rest = place.before(rest)
-    return of.before(rest)
+    if len(base_mros) == 1:
+        return entry.followed_by(base_mros[0])
+    merged, rest = _merge_c3(base_mros) or (_depth_first(base_mros), None)
+    for each in reversed(merged):
+        rest = each.followed_by(rest)
+    return entry.followed_by(rest)
 
 
-def without(of: Class, order: Order) -> Order | None:
-    """An order, less the class that it is the order of bases of: it comes there only in a circle."""
+def without_class(mro: MroEntry, cls: Class) -> MroEntry | None:
+    """The MRO of a base of `cls` without `cls` itself, which is in it only if the class is among its own bases."""
     rest = None
-    for place in reversed([place for place in order if place.value != of]):
-        rest = place.before(rest)
+    for entry in reversed([entry for entry in mro if entry.value != cls]):
+        rest = entry.followed_by(rest)
     return rest
 
 
-def _merged(orders: Sequence[Order]) -> tuple[list[Order], Order | None] | None:
-    """C3: the places that come first, and the rest, which all orders that are left share; None if it cannot be done."""
-    bases: Order | None = None
-    for order in reversed(orders):
-        bases = order.before(bases)
-    pending = [*orders, *([bases] if bases else [])]
-    later = Counter(place.value for order in pending for place in order.rest or ())
-    merged: list[Order] = []
-    while pending and any(order is not pending[0] for order in pending):
-        head = next((order for order in pending if not later[order.value]), None)
+def _merge_c3(mros: Sequence[MroEntry]) -> tuple[list[MroEntry], MroEntry | None] | None:
+    """C3: the entries that come first, and the rest that all remaining MROs share; None if they cannot be merged."""
+    bases: MroEntry | None = None
+    for mro in reversed(mros):
+        bases = mro.followed_by(bases)
+    pending = [*mros, *([bases] if bases else [])]
+    in_tails = Counter(entry.value for mro in pending for entry in mro.rest or ())
+    merged: list[MroEntry] = []
+    while pending and any(mro is not pending[0] for mro in pending):
+        head = next((mro for mro in pending if not in_tails[mro.value]), None)
         if head is None:
             return None
         merged.append(head)
-        left = []
-        for order in pending:
-            if order is not head and order.value != head.value:
-                left.append(order)
-            elif order.rest is not None:
-                later[order.rest.value] -= 1
-                left.append(order.rest)
-        pending = left
+        remaining = []
+        for mro in pending:
+            if mro is not head and mro.value != head.value:
+                remaining.append(mro)
+            elif mro.rest is not None:
+                in_tails[mro.rest.value] -= 1
+                remaining.append(mro.rest)
+        pending = remaining
     return merged, (pending[0] if pending else None)
 
 
-def _as_written(orders: Sequence[Order]) -> list[Order]:
-    places: dict[Value, Order] = {}
-    for order in orders:
-        for place in order:
-            places.setdefault(place.value, place)
-    return list(places.values())
+def _depth_first(mros: Sequence[MroEntry]) -> list[MroEntry]:
+    entries: dict[Value, MroEntry] = {}
+    for mro in mros:
+        for entry in mro:
+            entries.setdefault(entry.value, entry)
+    return list(entries.values())

@@ -1,4 +1,14 @@
-"""What a question can mean: the values that evaluation works with, and how each was found."""
+"""The values that evaluation works with: what a term can mean, and how each value was found.
+
+A value names something; it has no contents of its own. A `Class` is a file and a key: what the class has is in the
+index. So values are small, compare by name, and can be keys.
+
+Three values stand for what is not known. They differ in what may be concluded when a name is not found:
+
+    Absent    the name would have to be in the repository, and is not there: the answer says so.
+    Unknown   a base class that could not be evaluated: a name that is not found may come from it. Nothing is answered.
+    Limit     evaluation stopped because a limit was hit: there may be more values. Nothing is called absent.
+"""
 
 from __future__ import annotations
 
@@ -25,39 +35,46 @@ class Class:
 class Function:
     """A function, method or lambda of the repository.
 
-    `letter` says how it behaves as a member of a class, `receiver` is the class it was looked for in.
+    `kind` says how it behaves as a member of a class. It is the letter of the term's root: `f` a function or method,
+    `p` a property, `s` a static method, `k` a class method; `d` is a property that was read from the class, not from an
+    instance. `receiver` is the class the method was looked up in, which may inherit it.
     """
 
     file_id: str
     key: str
-    letter: str
+    kind: str
     receiver: Class | None = None
+
+    @property
+    def is_property(self) -> bool:
+        """Whether reading it from an instance calls it."""
+        return self.kind == "p"
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
     """An instance of a class of the repository."""
 
-    of: Class
+    cls: Class
 
 
 @dataclass(frozen=True, slots=True)
-class Super:
-    """What the bases of a class have, seen from an instance of it."""
+class SuperObject:
+    """What `super()` returns in a class of the repository: attributes are looked up in its bases only."""
 
-    of: Class
+    cls: Class
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
-    """What a generator function gives when called."""
+class GeneratorObject:
+    """What a call of a generator function returns."""
 
-    by: Function
+    function: Function
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A name of a module or class of the repository that holds something else than a definition or an import."""
+    """A variable of a module or class of the repository: a name bound to neither a definition nor an import."""
 
     file_id: str
     key: str
@@ -72,14 +89,14 @@ class External:
 
 @dataclass(frozen=True, slots=True)
 class ExternalInstance:
-    """What calling an external class gives."""
+    """An instance of a class outside the repository."""
 
-    of: str
+    class_name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A symbol of an indexer that stands for no definition here: a variable, or something of another package."""
+    """A symbol of an indexer without a definition in the facts: an attribute, or something of another package."""
 
     symbol: str
     kind: str
@@ -88,7 +105,10 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A dotted name that ought to be in the repository and is not; a class may still get such a member as it runs."""
+    """A dotted name that would have to be in the repository and is not.
+
+    A missing member of a class (`is_member`) may still be set at run time, so its own attributes are not called absent.
+    """
 
     name: str
     is_member: bool = False
@@ -96,12 +116,12 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A base class that nothing is known of: whatever is not found may come from there."""
+    """A base class that could not be evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Something that was not followed to its end, because a limit was hit: there may be more than what was found."""
+    """Stands for the values that were not evaluated because a limit was hit."""
 
 
 Value = (
@@ -109,8 +129,8 @@ Value = (
     | Function
     | Class
     | Instance
-    | Super
-    | Generated
+    | SuperObject
+    | GeneratorObject
     | Variable
     | External
     | ExternalInstance
@@ -122,7 +142,7 @@ Value = (
 
 
 class How:
-    """What it took to find a value: bits of a plain number, for there are millions of them."""
+    """What it took to find a value, as bits of an integer: there are millions of them, and an enumeration is slower."""
 
     IMPORT: Final = 1
     STAR: Final = 2
@@ -130,10 +150,17 @@ class How:
     ASSIGNMENT: Final = 8
     RETURN: Final = 16
     ANNOTATION: Final = 32
-    ALIAS: Final = 64  # the last hop was an assignment: the name that was read is a variable
+    ALIAS: Final = 64  # the last step was an assignment: the name that was read is a variable, not the value itself
 
 
 Found = dict[Value, int]
+"""The values of a term, each with the `How` bits of the simplest way in which it was found."""
+
 Trail = frozenset[str]
+"""The modules that were looked at, by name; `?name` where only the existence of the module mattered."""
+
+Result = tuple[Found, Trail]
+"""What an evaluation found, and the modules it looked at."""
+
 EMPTY: Found = {}
 LIMIT: Final = Limit()

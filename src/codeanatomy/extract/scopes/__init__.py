@@ -1,1 +1,1 @@
-"""The layer `scopes`: which binding each name means."""
+"""The layer `scopes`: which binding each name refers to."""

@@ -1,4 +1,4 @@
-"""What opens a scope without defining anything, and what declares names of other scopes."""
+"""Syntax that matters to scopes alone: comprehensions, and `global` and `nonlocal` declarations."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.shapes import parts
+from codeanatomy.extract.shapes import significant_children
 from codeanatomy.extract.syntax.assignments import push_loop
-from codeanatomy.extract.walk import Handler, Walk
+from codeanatomy.extract.walk import Handler, NewScope, Walk
 
 _COMPREHENSIONS: Final = {
     g.kind("list_comprehension"): b"listcomp",
@@ -21,30 +21,30 @@ _COMPREHENSIONS: Final = {
 
 
 def comprehension(w: Walk, node: Node) -> None:
-    """A comprehension: a scope of its own, except that its first values are evaluated around it."""
+    """A comprehension: a scope of its own, but its first iterable is evaluated in the enclosing scope."""
     name = _COMPREHENSIONS[node.kind_id]
-    around = w.scope
-    inside = parts(node)
+    enclosing = w.scope
+    inside = significant_children(node)
     first = next((at for at, part in enumerate(inside) if part.kind_id == g.FOR_IN_CLAUSE), None)
-    scope = w.open_scope(name, around, name, node)
-    w.stack.append(around)
+    scope = w.open_scope(NewScope(name, enclosing, name), node)
+    w.stack.append(enclosing)
     for at in range(len(inside) - 1, -1, -1):
-        w.stack.append((push_loop, inside[at], around) if at == first else inside[at])
+        w.stack.append((push_loop, inside[at], enclosing) if at == first else inside[at])
     w.stack.append(scope)
 
 
 def global_statement(w: Walk, node: Node) -> None:
     """`global a, b`."""
     w.statement_end = node.end_byte
-    for name in parts(node):
-        w.scopes.declare_global(w.scope, w.pool[w.text[name.start_byte : name.end_byte]])
+    for name in significant_children(node):
+        w.scopes.declare_global(w.scope, w.pool[w.text_of(name)])
 
 
 def nonlocal_statement(w: Walk, node: Node) -> None:
     """`nonlocal a, b`."""
     w.statement_end = node.end_byte
-    for name in parts(node):
-        w.scopes.declare_nonlocal(w.scope, w.pool[w.text[name.start_byte : name.end_byte]])
+    for name in significant_children(node):
+        w.scopes.declare_nonlocal(w.scope, w.pool[w.text_of(name)])
 
 
 HANDLERS: Final[Mapping[int, Handler]] = {

@@ -1,16 +1,17 @@
-"""Scopes of one content, the names in them, and what each name means there.
+"""Scopes of one content, the names in them, and which binding each name refers to.
 
-The walk opens scopes and reports uses and bindings as it meets them; a name may be used before it is bound, so
-meaning is decided once, at the end, by `resolve`. It decides as CPython's `symtable.c` does and knows no syntax.
+The walk opens scopes and reports uses and bindings as it meets them. A name may be used before it is bound, so names
+are resolved once, at the end, by `resolve`, with the rules of CPython's `symtable.c`. This module knows no syntax.
 
 Glossary
-    symbol     a name in a scope that mentions it. Its final number, by scope and name, is its `binding_no`.
+    symbol     a name in a scope that uses or binds it. Its final number, by scope and name, is its `binding_no`.
+    target     the symbol that a symbol refers to: itself if its scope binds it, or one of an enclosing scope.
     key        what two spellings of one name share: private names are mangled, others normalised to NFKC.
-    free       means a name of an enclosing function, reached through a closure.
+    free       refers to a name of an enclosing function, through a closure.
     cell       a local name that is free in an inner scope.
     annotation scope
-               the scope of type parameters, of their bounds and of a `type` alias. Alone among inner scopes it sees
-               the names of the class it stands in.
+               the scope of type parameters, of their bounds and of a `type` alias. Alone among inner scopes, it sees
+               the names of the class around it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ LOCAL, GLOBAL, DECLARED_GLOBAL, NONLOCAL, FREE, CELL, PARAMETER, IMPORTED, ANNOT
 )
 _BOUND: Final = PARAMETER | IMPORTED | ASSIGNED
 
+Span = tuple[int, int]
+"""The first byte of something, and the byte after it."""
+
 MODULE_SCOPE: Final = 0
 COMPREHENSIONS: Final = frozenset({b"listcomp", b"setcomp", b"dictcomp", b"genexpr"})
 _FUNCTIONS: Final = COMPREHENSIONS | {b"function", b"lambda"}
@@ -41,21 +45,21 @@ class ScopeTable:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._odd = pool.odd_names
+        self._respelled = pool.respelled_names
         self._class_cell = pool[b"__class__"]
         self.kinds: list[bytes] = []
         self.parents: list[int] = []
-        self._privates: list[bytes] = []
+        self._class_names: list[bytes] = []
         self._tables: list[dict[int, int]] = []
         # One element per symbol.
         self._names: list[int] = []
         self._flags: list[int] = []
         self._targets: list[int] = []
-        self._sites: list[tuple[int, int, int]] = []
+        self._first_sites: list[tuple[int, int, int]] = []
         self._site_counts: list[int] = []
 
-    def meanings(self) -> list[int]:
-        """For each symbol, the one it means; -1 when it leaves the content. Known once resolved."""
+    def targets_of_symbols(self) -> list[int]:
+        """For each symbol, its target; -1 if that is not in the content. Known once resolved."""
         return self._targets
 
     def names_of_symbols(self) -> list[int]:
@@ -64,7 +68,7 @@ class ScopeTable:
 
     @cached_property
     def scope_of_symbol(self) -> list[int]:
-        """For each symbol, the scope that mentions it; known once resolved."""
+        """For each symbol, its scope; known once resolved."""
         scopes = [MODULE_SCOPE] * len(self._names)
         for scope, table in enumerate(self._tables):
             for symbol in table.values():
@@ -76,10 +80,10 @@ class ScopeTable:
         return self._tables[MODULE_SCOPE].get(name)
 
     def open(self, kind: bytes, parent: int, class_name: bytes = b"") -> int:
-        """A new scope inside `parent`; `class_name` mangles the private names in it."""
+        """Open a scope inside `parent`; private names in it are mangled with `class_name`."""
         self.kinds.append(kind)
         self.parents.append(parent)
-        self._privates.append(class_name or (self._privates[parent] if self._privates else b""))
+        self._class_names.append(class_name or (self._class_names[parent] if self._class_names else b""))
         self._tables.append({})
         return len(self.kinds) - 1
 
@@ -92,51 +96,51 @@ class ScopeTable:
         return False
 
     def use(self, scope: int, name: int) -> int:
-        """`name` is read in `scope`; its symbol."""
+        """Record that `name` is read in `scope`; returns its symbol."""
         symbol = self.symbol(scope, name)
         self._flags[symbol] |= REFERENCED
         return symbol
 
     def use_super(self, scope: int) -> None:
-        """`super` is read in `scope`: inside a function that means reading `__class__` too."""
+        """Record that `super` is read in `scope`: inside a function, that reads `__class__` too."""
         if self.kinds[scope] in _FUNCTIONS:
             self.use(scope, self._class_cell)
 
-    def bind(self, scope: int, name: int, site: bytes, start: int, end: int, flags: int = ASSIGNED) -> int:
-        """`name` is bound in `scope` at a site; its symbol."""
+    def bind(self, scope: int, name: int, site_kind: bytes, span: Span, flags: int = ASSIGNED) -> int:
+        """Record that `name` is bound in `scope`; returns its symbol."""
         symbol = self.symbol(scope, name)
         self._flags[symbol] |= flags
         if not self._site_counts[symbol]:
-            self._sites[symbol] = (self._pool[site], start, end)
+            self._first_sites[symbol] = (self._pool[site_kind], *span)
         self._site_counts[symbol] += 1
         return symbol
 
-    def bind_walrus(self, scope: int, name: int, start: int, end: int) -> int:
-        """`name := …` in `scope`: a comprehension binds it in the scope around it, and only passes it on."""
-        around = scope
-        while self.kinds[around] in COMPREHENSIONS:
-            around = self.parents[around]
-        if around != scope:
-            in_module = around == MODULE_SCOPE
-            if in_module or self._flags[self.symbol(around, name)] & DECLARED_GLOBAL:
+    def bind_walrus(self, scope: int, name: int, span: Span) -> int:
+        """Record `name := …` in `scope`; returns its symbol. In a comprehension, it binds in the scope around that."""
+        enclosing = scope
+        while self.kinds[enclosing] in COMPREHENSIONS:
+            enclosing = self.parents[enclosing]
+        if enclosing != scope:
+            in_module = enclosing == MODULE_SCOPE
+            if in_module or self._flags[self.symbol(enclosing, name)] & DECLARED_GLOBAL:
                 self.declare_global(scope, name)
             else:
                 self.declare_nonlocal(scope, name)
-            self.bind(around, name, b"walrus", start, end, flags=0 if in_module else ASSIGNED)
-        return self.bind(scope, name, b"walrus", start, end)
+            self.bind(enclosing, name, b"walrus", span, flags=0 if in_module else ASSIGNED)
+        return self.bind(scope, name, b"walrus", span)
 
     def declare_global(self, scope: int, name: int) -> None:
-        """`global name` in `scope`."""
+        """Record `global name` in `scope`."""
         key = self._key(scope, name)
-        self._flags[self._at(scope, key, name)] |= DECLARED_GLOBAL
-        self._flags[self._at(MODULE_SCOPE, key, key)] |= DECLARED_GLOBAL
+        self._flags[self._symbol_of_key(scope, key, name)] |= DECLARED_GLOBAL
+        self._flags[self._symbol_of_key(MODULE_SCOPE, key, key)] |= DECLARED_GLOBAL
 
     def declare_nonlocal(self, scope: int, name: int) -> None:
-        """`nonlocal name` in `scope`."""
+        """Record `nonlocal name` in `scope`."""
         self._flags[self.symbol(scope, name)] |= NONLOCAL
 
     def resolve(self, add_binding: AddRow, binding_of_symbol: array[int]) -> None:
-        """Add the rows of `sym_bindings`, and for each symbol the binding it means."""
+        """Resolve all symbols: add the rows of `sym_bindings`, and for each symbol the binding it refers to."""
         for scope, table in enumerate(self._tables):
             for key, symbol in list(table.items()):
                 self._resolve(scope, key, symbol)
@@ -151,7 +155,7 @@ class ScopeTable:
             numbers[symbol] = number
         targets = [NOTHING if target == NOTHING else numbers[target] for target in self._targets]
         for scope, symbol in ordered:
-            kind, start, end = self._sites[symbol]
+            kind, start, end = self._first_sites[symbol]
             add_binding(
                 scope_no=scope,
                 name=names[symbol],
@@ -165,16 +169,16 @@ class ScopeTable:
         binding_of_symbol.fromlist(targets)
 
     def symbol(self, scope: int, name: int) -> int:
-        """The symbol of `name` in `scope`, which thereby mentions it."""
-        if name in self._odd:
-            return self._at(scope, self._key(scope, name), name)
+        """The symbol of `name` in `scope`, which is added if it is new."""
+        if name in self._respelled:
+            return self._symbol_of_key(scope, self._key(scope, name), name)
         table = self._tables[scope]
         symbol = table.get(name)
         if symbol is None:
             symbol = table[name] = self._add(name)
         return symbol
 
-    def _at(self, scope: int, key: int, name: int) -> int:
+    def _symbol_of_key(self, scope: int, key: int, name: int) -> int:
         table = self._tables[scope]
         symbol = table.get(key)
         if symbol is None:
@@ -185,99 +189,99 @@ class ScopeTable:
         self._names.append(name)
         self._flags.append(0)
         self._targets.append(NOTHING)
-        self._sites.append((NOTHING, NOTHING, NOTHING))
+        self._first_sites.append((NOTHING, NOTHING, NOTHING))
         self._site_counts.append(0)
         return len(self._names) - 1
 
     def _key(self, scope: int, name: int) -> int:
-        """The spelling that stands for `name` in `scope`."""
+        """The key of `name` in `scope`."""
         text = self._pool.texts[name]
-        private = self._privates[scope].lstrip(b"_")
+        private = self._class_names[scope].lstrip(b"_")
         if private and text.startswith(b"__") and not text.endswith(b"__"):
             text = b"_" + private + text
         return self._pool[unicodedata.normalize("NFKC", text.decode()).encode()]
 
     def _resolve(self, scope: int, key: int, symbol: int) -> None:
-        """Decide what a symbol means; those of enclosing scopes are decided already."""
+        """Find the target of a symbol; symbols of enclosing scopes have theirs already."""
         flags = self._flags[symbol]
         if flags & DECLARED_GLOBAL:
-            self._mean_global(symbol, key)
+            self._resolve_to_global(symbol, key)
             if scope == MODULE_SCOPE:
                 self._flags[symbol] |= LOCAL if flags & _BOUND else 0
-                self._imply(symbol)
+                self._mark_implicit(symbol)
         elif flags & _BOUND and not flags & NONLOCAL:
             self._flags[symbol] |= LOCAL | GLOBAL if scope == MODULE_SCOPE else LOCAL
             self._targets[symbol] = symbol
         else:
-            self._mean_enclosing(scope, key, symbol)
+            self._resolve_in_enclosing(scope, key, symbol)
 
-    def _mean_global(self, symbol: int, key: int) -> None:
-        """The symbol means the module's name, which this content may not bind."""
+    def _resolve_to_global(self, symbol: int, key: int) -> None:
+        """The symbol refers to a name of the module; it has no target if the content does not bind that."""
         self._flags[symbol] |= GLOBAL
         target = self._tables[MODULE_SCOPE].get(key, NOTHING)
         if target != NOTHING and self._flags[target] & (_BOUND | DECLARED_GLOBAL):
             self._targets[symbol] = target
 
-    def _mean_enclosing(self, scope: int, key: int, symbol: int) -> None:
-        """The symbol is not bound in its scope: find the nearest enclosing one that binds or decides it."""
-        if self.kinds[scope] in _ANNOTATION_SCOPES and self._mean_class(scope, key, symbol):
+    def _resolve_in_enclosing(self, scope: int, key: int, symbol: int) -> None:
+        """The symbol is not bound in its scope: find the nearest enclosing scope that has it."""
+        if self.kinds[scope] in _ANNOTATION_SCOPES and self._resolve_in_class(scope, key, symbol):
             return
         passed: list[int] = []
-        around = self.parents[scope] if scope != MODULE_SCOPE else MODULE_SCOPE
-        while around != MODULE_SCOPE:
-            if self.kinds[around] != b"class":
-                found = self._tables[around].get(key)
+        enclosing = self.parents[scope] if scope != MODULE_SCOPE else MODULE_SCOPE
+        while enclosing != MODULE_SCOPE:
+            if self.kinds[enclosing] != b"class":
+                found = self._tables[enclosing].get(key)
             else:
-                found = self._class_cell_of(around) if key == self._class_cell else None
+                found = self._class_cell_of(enclosing) if key == self._class_cell else None
             if found is not None:
                 if self._flags[found] & GLOBAL:
                     break
                 self._flags[found] |= CELL if self._flags[found] & LOCAL else 0
                 self._flags[symbol] |= FREE
                 self._targets[symbol] = self._targets[found]
-                self._pass_on(passed, key, symbol)
+                self._add_to_closures(passed, key, symbol)
                 return
-            passed.append(around)
-            around = self.parents[around]
+            passed.append(enclosing)
+            enclosing = self.parents[enclosing]
         if self._flags[symbol] & NONLOCAL:
             self._flags[symbol] |= FREE
         else:
-            self._mean_global(symbol, key)
+            self._resolve_to_global(symbol, key)
 
-    def _mean_class(self, scope: int, key: int, symbol: int) -> bool:
-        """Whether an annotation scope's name is one of the class it stands in."""
-        around = scope
-        while self.kinds[around] in _ANNOTATION_SCOPES:
-            around = self.parents[around]
-        found = self._tables[around].get(key) if self.kinds[around] == b"class" else None
+    def _resolve_in_class(self, scope: int, key: int, symbol: int) -> bool:
+        """Whether a symbol of an annotation scope refers to a name of the class around that."""
+        enclosing = scope
+        while self.kinds[enclosing] in _ANNOTATION_SCOPES:
+            enclosing = self.parents[enclosing]
+        found = self._tables[enclosing].get(key) if self.kinds[enclosing] == b"class" else None
         if found is None or not self._flags[found] & LOCAL:
             return False
-        # The interpreter looks in the class first and, failing that, among the globals: it calls that global.
+        # The interpreter looks in the class first, then among the globals; its symbol table calls such a name global.
         self._flags[symbol] |= GLOBAL
         self._targets[symbol] = found
         return True
 
     def _class_cell_of(self, scope: int) -> int:
-        """The implicit `__class__` of a class, which is not a name that its body can read or bind."""
+        """The symbol of a class's implicit `__class__`, which its body can neither read nor bind."""
         table = self._tables[scope]
         symbol = table.get(_CLASS_CELL)
         if symbol is None:
-            written = self._class_cell in table
-            symbol = table[_CLASS_CELL] = self._add(self._pool[b".__class__"] if written else self._class_cell)
+            is_taken = self._class_cell in table
+            symbol = table[_CLASS_CELL] = self._add(self._pool[b".__class__"] if is_taken else self._class_cell)
             self._flags[symbol] = LOCAL
             self._targets[symbol] = symbol
-            self._imply(symbol)
+            self._mark_implicit(symbol)
         return symbol
 
-    def _imply(self, symbol: int) -> None:
-        """A binding without a site of its own."""
+    def _mark_implicit(self, symbol: int) -> None:
+        """Mark a symbol that is bound without a site in the source."""
         if not self._site_counts[symbol]:
-            self._sites[symbol] = (self._pool[b"implicit"], NOTHING, NOTHING)
+            self._first_sites[symbol] = (self._pool[b"implicit"], NOTHING, NOTHING)
 
-    def _pass_on(self, scopes: list[int], key: int, symbol: int) -> None:
-        """Scopes between a free name and its binding hold it too: the closure goes through them."""
+    def _add_to_closures(self, scopes: list[int], key: int, symbol: int) -> None:
+        """Make the name free in the scopes between a free name and its binding: the closure goes through them."""
         for scope in scopes:
             if key not in self._tables[scope]:
-                passing = self._tables[scope][key] = self._add(key)
-                self._flags[passing] |= FREE
-                self._targets[passing] = self._targets[symbol]
+                between = self._tables[scope][key] = self._add(key)
+                self._flags[between] |= FREE
+                self._targets[between] = self._targets[symbol]

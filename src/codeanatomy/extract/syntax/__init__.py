@@ -1,1 +1,1 @@
-"""The layer `syntax`: what is written where."""
+"""The layer `syntax`: definitions, names, calls, imports and assignments, as they are written."""

@@ -1,7 +1,7 @@
-"""What module-level statements do to `__all__`.
+"""What module-level statements do to `__all__`, as rows of `all_names`.
 
-`set` empties it; the entries that follow are added. An entry is a literal name, an expression added whole
-(`other.__all__`), or neither when the source does not say.
+`set` empties it; the entries that follow are added. An entry is a literal name, a dotted name whose entries are all
+added (`other.__all__`), or neither if it cannot be read off the source.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tree_sitter import Node
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.literals import string_value
-from codeanatomy.extract.shapes import dotted_name, parts, unparenthesized
+from codeanatomy.extract.shapes import dotted_name, significant_children, unparenthesized
 from codeanatomy.extract.walk import Walk
 
 _COPIES: Final = frozenset({b"list", b"tuple", b"set", b"frozenset", b"sorted"})
@@ -30,39 +30,39 @@ def export_call(w: Walk, callee: int, arguments: Node) -> None:
     """`__all__.extend(…)`, `.append(…)` or `.remove(…)`."""
     method = w.pool.texts[callee] if callee != NOTHING else b""
     if method == b"__all__.extend":
-        for argument in parts(arguments):
+        for argument in significant_children(arguments):
             export_entries(w, argument)
     elif method in (b"__all__.append", b"__all__.remove"):
-        for argument in parts(arguments):
-            _entry(w, b"add" if method == b"__all__.append" else b"remove", argument)
+        for argument in significant_children(arguments):
+            _add_element(w, b"add" if method == b"__all__.append" else b"remove", argument)
 
 
 def export_entries(w: Walk, value: Node) -> None:
-    """Add every entry of an expression that is a sequence of names, or a sum of such."""
+    """Add every entry of an expression that is a sequence of names, or a sum of sequences."""
     pending = [value]
     while pending:
         node = unparenthesized(pending.pop())
         if node.kind_id == g.BINARY_OPERATOR:
             pending += (node.children[-1], node.children[0])
         elif node.kind_id in _SEQUENCES:
-            for element in parts(node):
-                _entry(w, b"add", element)
-        elif node.kind_id == g.CALL and (copied := _copied(w, node)) is not None:
+            for element in significant_children(node):
+                _add_element(w, b"add", element)
+        elif node.kind_id == g.CALL and (copied := _copied_sequence(w, node)) is not None:
             pending.append(copied)
         else:
             _add_entry(w, b"add", NOTHING, dotted_name(w, node), node)
 
 
-def _copied(w: Walk, call: Node) -> Node | None:
-    """What `list(…)` and the like make a sequence of."""
+def _copied_sequence(w: Walk, call: Node) -> Node | None:
+    """The argument of `list(…)` and other calls that copy a sequence."""
     callee, arguments = call.children[0], call.children[-1]
-    inside = parts(arguments) if arguments.kind_id == g.ARGUMENT_LIST else []
-    is_copy = w.text[callee.start_byte : callee.end_byte] in _COPIES and len(inside) == 1
+    inside = significant_children(arguments) if arguments.kind_id == g.ARGUMENT_LIST else []
+    is_copy = w.text_of(callee) in _COPIES and len(inside) == 1
     return inside[0] if is_copy else None
 
 
-def _entry(w: Walk, op: bytes, element: Node) -> None:
-    """One element of a sequence: a name, or the elements of another sequence."""
+def _add_element(w: Walk, op: bytes, element: Node) -> None:
+    """One element of a sequence: a name, or a starred sequence."""
     if element.kind_id == g.LIST_SPLAT:
         element = element.children[-1]
         _add_entry(w, op, NOTHING, dotted_name(w, element), element)

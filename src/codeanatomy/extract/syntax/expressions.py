@@ -1,4 +1,4 @@
-"""Names, attributes and calls: what is read, and what is called."""
+"""Expressions: the names and attributes that are read, and the calls."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.scopes.table import MODULE_SCOPE
 from codeanatomy.extract.shapes import MAX_DOTTED, shape, start_of, unparenthesized, unstarred
 from codeanatomy.extract.syntax.exports import export_call
-from codeanatomy.extract.values.forms import name_value, value
+from codeanatomy.extract.values.forms import expression_value, name_value
 from codeanatomy.extract.walk import Handler, Walk
 
 _CALLEE_SHAPES: Final = frozenset({b"name", b"attribute", b"call", b"subscript", b"lambda"})
 
 
 class Dotted(NamedTuple):
-    """The last name of an expression, and the expression as a dotted name, as far as it has them."""
+    """The last name of an expression, its span, and the expression as a dotted name; what it has not is `NOTHING`."""
 
     name: int
     start: int
@@ -32,12 +32,12 @@ _NAMELESS: Final = Dotted(NOTHING, NOTHING, NOTHING, NOTHING)
 
 def identifier(w: Walk, node: Node) -> None:
     """A name that is read."""
-    load(w, node.start_byte, node.end_byte)
+    read_name(w, node.start_byte, node.end_byte)
 
 
-def load(w: Walk, start: int, end: int) -> int:
-    """Read the name that stands between `start` and `end`; its cell."""
-    if start == end:  # a name the parser misses
+def read_name(w: Walk, start: int, end: int) -> int:
+    """Add the row of the name between `start` and `end`, which is read; returns its cell."""
+    if start == end:  # the parser inserted a missing name
         return NOTHING
     text = w.text[start:end]
     name = w.pool[text]
@@ -67,15 +67,15 @@ def attribute(w: Walk, node: Node) -> None:
 
 
 def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
-    """Add a chain of attributes, outermost first, and push what it starts from."""
+    """Add the rows of a chain of attributes, outermost first, and push the expression it starts from."""
     text, pool = w.text, w.pool
-    number = value(w, node)
+    number = expression_value(w, node)
     start = start_of(w, node)
-    chain: list[tuple[int, int, int]] = []
+    chain: list[AttributeSpan] = []
     while node.kind_id == g.ATTRIBUTE:
         children = node.children
         member = children[-1]
-        chain.append((start, member.start_byte, member.end_byte))
+        chain.append(AttributeSpan(start, member.start_byte, member.end_byte))
         node = unstarred(children[0])
         if node.kind_id == g.PARENTHESIZED:
             node = unparenthesized(node)
@@ -92,24 +92,30 @@ def attribute_chain(w: Walk, node: Node, ctx: bytes) -> Dotted:
             dotted.append(base)
     else:
         dotted = [NOTHING] * (len(chain) + 1)
-    for (start, name_start, name_end), base in zip(chain, dotted[-2::-1], strict=True):
-        add_attribute(w, ctx, base, start, (name_start, name_end), number)
+    for span, base in zip(chain, dotted[-2::-1], strict=True):
+        add_attribute(w, ctx, base, span, number)
         if number != NOTHING:
             number = w.values[number][1]
         ctx = b"load"
     if node.kind_id == g.IDENTIFIER:
-        load(w, base_start, base_end)
+        read_name(w, base_start, base_end)
     else:
         w.stack.append(node)
     _, name_start, name_end = chain[0]
     return Dotted(pool[text[name_start:name_end]], name_start, name_end, dotted[-1])
 
 
-def add_attribute(
-    w: Walk, ctx: bytes, base: int, start: int, name_span: tuple[int, int], number: int = NOTHING
-) -> None:
-    """One attribute; the parser may have missed its name."""
-    name_start, name_end = name_span
+class AttributeSpan(NamedTuple):
+    """Where an attribute starts, and where its name is; it ends with its name."""
+
+    start: int
+    name_start: int
+    name_end: int
+
+
+def add_attribute(w: Walk, ctx: bytes, base: int, span: AttributeSpan, number: int = NOTHING) -> None:
+    """The row of one attribute, whose value is `number`; none if the source misses its name."""
+    start, name_start, name_end = span
     if name_start != name_end:
         w.add_name_ref(
             scope_no=w.scope,
@@ -126,7 +132,7 @@ def add_attribute(
 
 
 def call(w: Walk, node: Node) -> None:
-    """A call: its arguments, its callee."""
+    """A call: its callee and its arguments."""
     children = node.children
     callee, arguments = unparenthesized(unstarred(children[0])), children[-1]
     keywords = positional = stars = double_stars = 0
@@ -140,7 +146,7 @@ def call(w: Walk, node: Node) -> None:
             kind = argument.kind_id
             if kind == g.KEYWORD_ARGUMENT:
                 name = argument.children[0]
-                w.cells.keywords.append(w.pool[w.text[name.start_byte : name.end_byte]])
+                w.cells.keywords.append(w.pool[w.text_of(name)])
                 keywords += 1
             elif kind == g.DICTIONARY_SPLAT:
                 double_stars = 1
@@ -153,13 +159,13 @@ def call(w: Walk, node: Node) -> None:
     w.call_count += 1
     kind = callee.kind_id
     callee_start, callee_end = start_of(w, callee), callee.end_byte
-    number = value(w, callee)
+    number = expression_value(w, callee)
     if kind == g.ATTRIBUTE:
         last = attribute_chain(w, callee, b"load")
         if scope == MODULE_SCOPE:
             export_call(w, last.dotted, arguments)
     elif kind == g.IDENTIFIER:
-        callee_name = load(w, callee_start, callee_end)
+        callee_name = read_name(w, callee_start, callee_end)
         last = Dotted(callee_name, callee_start, callee_end, callee_name) if callee_name != NOTHING else _NAMELESS
     else:
         last = _NAMELESS
@@ -204,8 +210,8 @@ def interpolation(w: Walk, node: Node) -> None:
         w.stack.append(child.children[0] if child.kind_id == g.NAMED_EXPRESSION else child)
 
 
-def passed_over(w: Walk, node: Node) -> None:
-    """Nothing inside is a fact."""
+def ignore(w: Walk, node: Node) -> None:
+    """There are no facts inside."""
 
 
 HANDLERS: Final[Mapping[int, Handler]] = {
@@ -232,5 +238,5 @@ HANDLERS: Final[Mapping[int, Handler]] = {
             "keyword_separator",
         ),
     ),
-    passed_over,
+    ignore,
 )

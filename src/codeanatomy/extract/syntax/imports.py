@@ -1,4 +1,4 @@
-"""Imports, one row per alias. What they mean in the repository is not decided here."""
+"""Imports, one row per alias. Which module of the repository they mean is left to the resolver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tree_sitter import Node
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.scopes.table import IMPORTED, MODULE_SCOPE
-from codeanatomy.extract.shapes import parts
+from codeanatomy.extract.shapes import significant_children
 from codeanatomy.extract.values.forms import Form, bind_value, new_value
 from codeanatomy.extract.walk import Handler, Walk
 
@@ -29,14 +29,14 @@ def import_statement(w: Walk, node: Node) -> None:
     """`import a.b as c, d`."""
     w.statement_end = node.end_byte
     origin = _Origin(b"import", NOTHING, 0, node.start_byte, node.end_byte)
-    for alias in parts(node):
+    for alias in significant_children(node):
         _alias(w, alias, origin)
 
 
 def import_from_statement(w: Walk, node: Node) -> None:
     """`from ..a import b as c, d`, or a star."""
     w.statement_end = node.end_byte
-    inside = parts(node)
+    inside = significant_children(node)
     if not inside:
         return
     module, level = _module(w, inside[0])
@@ -49,7 +49,7 @@ def future_import_statement(w: Walk, node: Node) -> None:
     """`from __future__ import a`, whose module is a keyword of the grammar."""
     w.statement_end = node.end_byte
     origin = _Origin(b"from", w.pool[b"__future__"], 0, node.start_byte, node.end_byte)
-    for alias in parts(node):
+    for alias in significant_children(node):
         _alias(w, alias, origin)
 
 
@@ -57,14 +57,14 @@ def _module(w: Walk, node: Node) -> tuple[int, int]:
     """Module and level of a `from` import."""
     if node.kind_id == g.DOTTED_NAME:
         return w.pool[_dotted(w, node)], 0
-    prefix, *name = parts(node)
-    level = w.text[prefix.start_byte : prefix.end_byte].count(b".")
+    prefix, *name = significant_children(node)
+    level = w.text_of(prefix).count(b".")
     return w.pool[_dotted(w, name[0])] if name else NOTHING, level
 
 
 def _dotted(w: Walk, node: Node) -> bytes:
-    """The dotted name without the white space it may be written with."""
-    return b".".join(w.text[part.start_byte : part.end_byte] for part in parts(node))
+    """A dotted name, without the white space in it."""
+    return b".".join(w.text_of(part) for part in significant_children(node))
 
 
 def _text(w: Walk, cell: int) -> bytes:
@@ -77,12 +77,12 @@ def _alias(w: Walk, node: Node, origin: _Origin) -> None:
     kind = node.kind_id
     if kind == g.ALIASED_IMPORT:
         site = node.children[-1]
-        asname = bound = w.pool[w.text[site.start_byte : site.end_byte]]
+        asname = bound = w.pool[w.text_of(site)]
         name = w.pool[_dotted(w, node.children[0])]
     elif kind == g.DOTTED_NAME:
         name = w.pool[_dotted(w, node)]
         site = node.children[0]
-        bound = w.pool[w.text[site.start_byte : site.end_byte]]
+        bound = w.pool[w.text_of(site)]
     elif kind != g.WILDCARD_IMPORT:
         return
     pool = w.pool
@@ -94,7 +94,7 @@ def _alias(w: Walk, node: Node, origin: _Origin) -> None:
     elif asname == NOTHING and bound != NOTHING:  # `import a.b` binds `a`
         value = new_value(w, Form.IMPORT, 0, _text(w, bound), b"")
     if bound != NOTHING:
-        symbol = w.scopes.bind(w.scope, bound, b"import", site.start_byte, site.end_byte, IMPORTED)
+        symbol = w.scopes.bind(w.scope, bound, b"import", (site.start_byte, site.end_byte), IMPORTED)
         bind_value(w, symbol, origin.end, value)
     elif w.scope == MODULE_SCOPE:
         w.star_imports.append((origin.end, module_value))

@@ -8,16 +8,16 @@ from typing import Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
-from codeanatomy.extract.shapes import parts
+from codeanatomy.extract.shapes import significant_children
 from codeanatomy.extract.syntax.assignments import Binding, bind_name
-from codeanatomy.extract.syntax.expressions import add_attribute, load
-from codeanatomy.extract.values.forms import no_value
+from codeanatomy.extract.syntax.expressions import AttributeSpan, add_attribute, read_name
+from codeanatomy.extract.values.forms import nothing_bound
 from codeanatomy.extract.walk import Handler, Walk
 
 
 def case_clause(w: Walk, node: Node) -> None:
     """`case patterns if guard: block`."""
-    for child in reversed(parts(node)):
+    for child in reversed(significant_children(node)):
         w.stack.append((pattern, child) if child.kind_id == g.CASE_PATTERN else child)
 
 
@@ -28,7 +28,7 @@ def pattern(w: Walk, node: Node) -> None:
         if node.child_count == 1:
             _capture(w, node.children[0])
         else:
-            load_dotted(w, node)
+            read_dotted_name(w, node)
     elif kind == g.IDENTIFIER:
         _capture(w, node)
     elif kind == g.KEYWORD_PATTERN:
@@ -36,29 +36,29 @@ def pattern(w: Walk, node: Node) -> None:
     elif kind in _LEAVES:
         return
     else:
-        inside = parts(node)
+        inside = significant_children(node)
         entries = [(pattern, child) for child in inside]
         if kind == g.CLASS_PATTERN:
-            entries[0] = (load_dotted, inside[0])
+            entries[0] = (read_dotted_name, inside[0])
         w.stack += reversed(entries)
 
 
 def _capture(w: Walk, node: Node) -> None:
-    if w.text[node.start_byte : node.end_byte] != b"_":
-        bind_name(w, node, Binding(b"match", no_value(w)))
+    if w.text_of(node) != b"_":
+        bind_name(w, node, Binding(b"match", nothing_bound(w)))
 
 
-def load_dotted(w: Walk, node: Node) -> None:
-    """Read a dotted name, outermost attribute first, like any other."""
-    names = parts(node)
+def read_dotted_name(w: Walk, node: Node) -> None:
+    """Add the rows of a dotted name that is read, outermost attribute first, as of any other."""
+    names = significant_children(node)
     start = node.start_byte
-    prefixes = [w.text[names[0].start_byte : names[0].end_byte]]
+    prefixes = [w.text_of(names[0])]
     for name in names[1:]:
-        prefixes.append(b"%b.%b" % (prefixes[-1], w.text[name.start_byte : name.end_byte]))
+        prefixes.append(b"%b.%b" % (prefixes[-1], w.text_of(name)))
     for at in range(len(names) - 1, 0, -1):
         base = w.pool[prefixes[at - 1]]
-        add_attribute(w, b"load", base, start, (names[at].start_byte, names[at].end_byte))
-    load(w, names[0].start_byte, names[0].end_byte)
+        add_attribute(w, b"load", base, AttributeSpan(start, names[at].start_byte, names[at].end_byte))
+    read_name(w, names[0].start_byte, names[0].end_byte)
 
 
 _LEAVES: Final = frozenset({*g.LITERALS, g.ERROR, g.COMMENT})

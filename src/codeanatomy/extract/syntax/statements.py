@@ -1,4 +1,4 @@
-"""Statements that bind nothing themselves but say where things stand, and what the parser could not read."""
+"""Blocks, branches and simple statements, and source that the parser could not read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.cells import NOTHING
-from codeanatomy.extract.shapes import parts
-from codeanatomy.extract.syntax.expressions import load
+from codeanatomy.extract.shapes import significant_children
+from codeanatomy.extract.syntax.expressions import read_name
 from codeanatomy.extract.values.structure import Block
 from codeanatomy.extract.walk import Handler, Walk
 
@@ -19,17 +19,17 @@ _MAX_ERRORS: Final = 100
 
 
 def block(w: Walk, node: Node) -> None:
-    """A suite of statements."""
+    """An indented block of statements."""
     children = node.named_children
     last = next((child for child in reversed(children) if not child.is_extra), None)
-    around = node.parent
+    enclosing = node.parent
     w.scope_blocks.setdefault(w.scope, len(w.blocks))
     w.blocks.append(
         Block(
             node.start_byte,
             node.end_byte,
             w.block,
-            around is not None and around.kind_id in (g.FOR_STATEMENT, g.WHILE_STATEMENT),
+            enclosing is not None and enclosing.kind_id in (g.FOR_STATEMENT, g.WHILE_STATEMENT),
             last is not None and last.kind_id in (g.RETURN_STATEMENT, g.RAISE_STATEMENT),
             w.fork,
         )
@@ -37,14 +37,13 @@ def block(w: Walk, node: Node) -> None:
     if w.fork != NOTHING:
         w.forks[w.fork].append(len(w.blocks) - 1)
         w.fork = NOTHING
-    w.stack.append((_leave_block, w.block))
+    w.stack.append((_end_block, w.block))
     w.stack += children[::-1]
     w.block = len(w.blocks) - 1
 
 
-def _leave_block(w: Walk, around: int) -> None:
-    """The suite is behind."""
-    w.block = around
+def _end_block(w: Walk, enclosing: int) -> None:
+    w.block = enclosing
 
 
 def simple_statement(w: Walk, node: Node) -> None:
@@ -54,18 +53,18 @@ def simple_statement(w: Walk, node: Node) -> None:
 
 
 def print_statement(w: Walk, node: Node) -> None:
-    """`print >> file, value`, an expression today; without `>>` it is Python 2's, and `print` no name."""
+    """`print >> file, value`, an expression in Python 3. Without `>>` it is Python 2, and `print` is not a name."""
     simple_statement(w, node)
     children = node.children
     if any(child.kind_id == g.CHEVRON for child in children):
-        load(w, children[0].start_byte, children[0].end_byte)
+        read_name(w, children[0].start_byte, children[0].end_byte)
 
 
 def if_statement(w: Walk, node: Node) -> None:
-    """`if condition:`, whose body may be for type checkers only."""
-    condition, *branches = parts(node)
+    """`if condition:`; the body of `if TYPE_CHECKING:` is for type checkers only."""
+    condition, *branches = significant_children(node)
     fork = _new_fork(w) if branches and branches[-1].kind_id == g.ELSE_CLAUSE else NOTHING
-    text = w.text[condition.start_byte : condition.end_byte]
+    text = w.text_of(condition)
     for_types = text.rpartition(b".")[2] == b"TYPE_CHECKING"
     for at in range(len(branches) - 1, -1, -1):
         entries = [branches[at], (_enter_branch, fork)]
@@ -80,7 +79,7 @@ def _shift_type_checking(w: Walk, by: int) -> None:
 
 
 def try_statement(w: Walk, node: Node) -> None:
-    """`try:`, whose body and handlers are tried."""
+    """`try:`; imports in its body and its handlers are marked as tried."""
     fork = _new_fork(w)
     for child in node.named_children[::-1]:
         if child.kind_id in (g.BLOCK, g.EXCEPT_CLAUSE):
@@ -95,7 +94,7 @@ def _new_fork(w: Walk) -> int:
 
 
 def _enter_branch(w: Walk, fork: int) -> None:
-    """The next suite is a branch of this statement."""
+    """The next block is a branch of the statement `fork`."""
     w.fork = fork
 
 
@@ -104,12 +103,12 @@ def _shift_try(w: Walk, by: int) -> None:
 
 
 def unparsed(w: Walk, node: Node) -> None:
-    """What the parser could not read: whole constructs in it are kept, loose names could mean anything."""
+    """Source that the parser could not read: complete constructs in it are visited, single names are ignored."""
     w.stack += [child for child in reversed(node.named_children) if child.named_child_count]
 
 
 def add_parse_errors(w: Walk, root: Node) -> None:
-    """One row per outermost place that is not Python, up to a number nobody reads beyond."""
+    """One row per outermost syntax error, up to a maximum."""
     pending = [root] if root.has_error else []
     found = 0
     while pending and found < _MAX_ERRORS:
@@ -122,7 +121,7 @@ def add_parse_errors(w: Walk, root: Node) -> None:
         elif below:
             pending += below
             continue
-        else:  # what is missing is a token the tree does not show: the end of a line
+        else:  # the missing token is one that the tree does not show: a newline
             what, start = b"missing newline", _joined_statement(w, node)
             end = start
         found += 1
@@ -132,7 +131,7 @@ def add_parse_errors(w: Walk, root: Node) -> None:
 
 
 def _joined_statement(w: Walk, block: Node) -> int:
-    """Where a statement of the block follows another on its line, without a semicolon; else the block's start."""
+    """The start of the first statement that follows another on its line without a semicolon; else of the block."""
     for before, after in pairwise(block.named_children):
         between = w.text[before.end_byte : after.start_byte]
         if after.type != "comment" and not between.strip(b" \t\f") and b"\n" not in between:

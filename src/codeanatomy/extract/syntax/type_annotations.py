@@ -1,4 +1,4 @@
-"""Annotations. What they name is read where they stand, also under `from __future__ import annotations`."""
+"""Annotations. Their names are read in the scope they are written in, even if they are evaluated later or never."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.cells import NOTHING
-from codeanatomy.extract.shapes import parts, unparenthesized
-from codeanatomy.extract.syntax.expressions import add_attribute
+from codeanatomy.extract.shapes import significant_children, unparenthesized
+from codeanatomy.extract.syntax.expressions import AttributeSpan, add_attribute
 from codeanatomy.extract.values.forms import type_value
 from codeanatomy.extract.walk import Handler, Walk
 
@@ -18,7 +18,7 @@ _QUOTED: Final = frozenset({g.STRING, g.CONCATENATED_STRING})
 
 
 class Annotated(NamedTuple):
-    """What an annotation is about, as cells of its row."""
+    """The parameter, return or variable that an annotation is of, as cells of its row."""
 
     role: bytes
     owner_no: int = NOTHING
@@ -29,12 +29,11 @@ class Annotated(NamedTuple):
 
 
 def annotation(w: Walk, node: Node, what: Annotated) -> None:
-    """The type of a parameter, a return or a variable."""
-    inside = parts(node)
+    """The annotation of a parameter, a return or a variable."""
+    inside = significant_children(node)
     expression = unparenthesized(inside[0]) if inside else node
-    start, end = expression.start_byte, expression.end_byte
     quoted = type_value(w, expression) if expression.kind_id in _QUOTED else NOTHING
-    around = w.type_no
+    enclosing = w.type_no
     w.type_no = len(w.types) - w.first_rows["cst_type_exprs"]
     w.types.add(
         scope_no=w.scope,
@@ -44,23 +43,22 @@ def annotation(w: Walk, node: Node, what: Annotated) -> None:
         position=what.position,
         binding_key=what.symbol,
         target=what.target,
-        bstart=start,
-        bend=end,
-        text=w.source(start, end),
+        bstart=expression.start_byte,
+        bend=expression.end_byte,
+        text=w.source_text(expression),
         ask_no=quoted,
     )
-    w.stack += [(_leave, around), node]
+    w.stack += [(_end_annotation, enclosing), node]
 
 
-def _leave(w: Walk, around: int) -> None:
-    """The annotation is behind."""
-    w.type_no = around
+def _end_annotation(w: Walk, enclosing: int) -> None:
+    w.type_no = enclosing
 
 
 def member_type(w: Walk, node: Node) -> None:
-    """`Some[type].Name`, which the grammar does not see as an attribute."""
+    """`Some[type].Name`, which is not an attribute in the grammar."""
     base, name = node.children[0], node.children[-1]
-    add_attribute(w, b"load", NOTHING, node.start_byte, (name.start_byte, name.end_byte))
+    add_attribute(w, b"load", NOTHING, AttributeSpan(node.start_byte, name.start_byte, name.end_byte))
     w.stack.append(base)
 
 

@@ -1,1 +1,1 @@
-"""The layer `values`: what names can hold, and the questions that are left; the last to build on the others."""
+"""The layer `values`: what names are bound to, and the questions that are left to the resolver; built on the others."""

@@ -1,8 +1,8 @@
-"""Expressions as values: what an expression consists of, in the few forms that can be followed to a definition.
+"""Expressions as values, in the few forms that can be followed to a definition.
 
-The walk makes them as it meets calls, attributes, bindings and annotations; what a name in them holds is decided at the
-end, by `terms`. A value is the number of a row of `Walk.values`, a tuple that starts with its form. What cannot be
-followed (arithmetic, slices, …) is `NOTHING`. Adds no facts.
+Handlers create values for calls, attributes, bindings and annotations; what a name in them is bound to is decided at
+the end, by `terms`. A value is the number of a row of `Walk.values`, a tuple that starts with its form. An expression
+that cannot be followed (arithmetic, slices, …) has the value `NOTHING`. This module adds no facts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tree_sitter import Node
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.literals import string_value
-from codeanatomy.extract.shapes import called_name, parts, shape, unparenthesized, unstarred
+from codeanatomy.extract.shapes import called_name, shape, significant_children, unparenthesized, unstarred
 from codeanatomy.extract.values.structure import BindingSite
 from codeanatomy.extract.walk import Walk
 
@@ -53,20 +53,20 @@ class Form:
     IMPORT: Final = 12  # level, module, imported name or empty
     DEFINITION: Final = 13  # def_no
     PARAMETER: Final = 14  # def_no, position, kind, value of its type, value of its default
-    ELEMENT: Final = 15  # value: what a loop over it gives
-    ENTERED: Final = 16  # value: what `with` gives
-    RAISED: Final = 17  # value: what `except` gives
+    ELEMENT: Final = 15  # value: the target of a loop over it
+    ENTERED: Final = 16  # value: the target of `with`
+    RAISED: Final = 17  # value: the name that `except` binds
     PART: Final = 18  # value, path of an unpacked target
     ASSIGNED: Final = 19  # value, value of the declared type: what an assignment binds
-    DELETED: Final = 20  # nothing is left
-    OVERRIDDEN: Final = 21  # def_no of a class: what its bases have
+    DELETED: Final = 20  # the name is not bound any more
+    OVERRIDDEN: Final = 21  # def_no of a class: its `super()`
     SUM: Final = 22  # value of the left operand
     UNKNOWN: Final = 23  # something that cannot be followed
-    LIMIT: Final = 24  # something that could be followed, but a limit was hit
+    LIMIT: Final = 24  # something that is not followed because a limit was hit
 
 
-class Value(NamedTuple):
-    """What a target is bound to: cells of its row in `cst_assigns`, and the number of its value."""
+class BoundExpression(NamedTuple):
+    """The expression a target is bound to: cells of a row of `cst_assigns`, and its value (`number`)."""
 
     shape: int
     dotted: int
@@ -77,39 +77,41 @@ class Value(NamedTuple):
     number: int = NOTHING
 
 
-def no_value(w: Walk) -> Value:
-    """Nothing is bound, or nothing that stands in the source."""
-    return Value(w.pool[b"none"], NOTHING, NOTHING, NOTHING)
+def nothing_bound(w: Walk) -> BoundExpression:
+    """The absence of an expression: nothing is bound, or nothing that is written in the source."""
+    return BoundExpression(w.pool[b"none"], NOTHING, NOTHING, NOTHING)
 
 
-def value_of(w: Walk, node: Node) -> Value:
-    """`node` as a value that the walk will come to later."""
+def bound_expression(w: Walk, node: Node) -> BoundExpression:
+    """`node` as the expression a target is bound to; the walk visits it later."""
     node = unparenthesized(node)
-    return Value(w.pool[shape(node)], called_name(w, node), node.start_byte, node.end_byte, number=value(w, node))
+    return BoundExpression(
+        w.pool[shape(node)], called_name(w, node), node.start_byte, node.end_byte, number=expression_value(w, node)
+    )
 
 
-def next_value(w: Walk, node: Node) -> Value:
-    """`node` as the value that the walk will come to next, so that its own number is known."""
-    bound = value_of(w, node)
-    what = w.pool.texts[bound.shape]
-    if what == b"call":
+def next_bound_expression(w: Walk, node: Node) -> BoundExpression:
+    """The same if the walk visits it next, so that the number of the call or lambda is known."""
+    bound = bound_expression(w, node)
+    kind = w.pool.texts[bound.shape]
+    if kind == b"call":
         return bound._replace(call_no=w.call_count)
-    return bound._replace(def_no=len(w.def_qualnames)) if what == b"lambda" else bound
+    return bound._replace(def_no=len(w.def_qualnames)) if kind == b"lambda" else bound
 
 
 def new_value(w: Walk, *row: Any) -> int:
-    """The number of a new value."""
+    """Add a value: its form and the rest of its row."""
     w.values.append(row)
     return len(w.values) - 1
 
 
 def bind_value(w: Walk, symbol: int, position: int, number: int) -> None:
-    """A name is bound to a value, from this position on."""
+    """Record that a name is bound to a value, from this position on."""
     w.binding_sites.setdefault(symbol, []).append(BindingSite(position, w.block, number))
 
 
 def name_value(w: Walk, start: int, end: int, symbol: int = NOTHING) -> int:
-    """The value of the name that is read between `start` and `end`; its symbol need not be known."""
+    """The value of the name that is read between `start` and `end`."""
     known = w.name_values.get(start)
     if known is not None:
         return known
@@ -121,46 +123,47 @@ def name_value(w: Walk, start: int, end: int, symbol: int = NOTHING) -> int:
     return number
 
 
-def value(w: Walk, node: Node, depth: int = 0) -> int:
-    """The value of an expression of the scope in which the walk is."""
+def expression_value(w: Walk, node: Node, depth: int = 0) -> int:
+    """The value of an expression in the current scope of the walk."""
     kind = node.kind_id
     if kind == g.IDENTIFIER:
         return name_value(w, node.start_byte, node.end_byte)
-    make = _MAKERS.get(kind)
-    if make is None:
+    build = _BUILDERS.get(kind)
+    if build is None:
         return NOTHING
     if depth > _MAX_DEPTH:
         return limit_value(w)
     key = node.id
     known = w.node_values.get(key)
     if known is None:
-        limits = w.limits
-        known = make(w, node, depth + 1)
-        if depth == 0 or (known != NOTHING and w.limits == limits):  # on its own, it may be followed further
+        limits_before = w.limit_count
+        known = build(w, node, depth + 1)
+        # The value of an inner node is kept unless it hit a limit: as an outermost node, it may be followed further.
+        if depth == 0 or (known != NOTHING and w.limit_count == limits_before):
             w.node_values[key] = known
     return known
 
 
 def limit_value(w: Walk) -> int:
     """The value of something that is not followed because a limit was hit."""
-    w.limits += 1
+    w.limit_count += 1
     return new_value(w, Form.LIMIT)
 
 
 def type_value(w: Walk, node: Node, depth: int = 0) -> int:
-    """The value of the class that an annotation names, or of the classes it chooses from."""
+    """The value of the class that an annotation names, or of the classes of a union."""
     kind = node.kind_id
     if depth > _MAX_DEPTH:
         return NOTHING
     if kind in (g.IDENTIFIER, g.ATTRIBUTE):
-        return value(w, node)
+        return expression_value(w, node)
     if kind in (g.TYPE, g.PARENTHESIZED):
-        inside = parts(node)
+        inside = significant_children(node)
         return type_value(w, inside[0], depth + 1) if len(inside) == 1 else NOTHING
     if kind in (g.STRING, g.CONCATENATED_STRING):
         return _quoted_type(w, string_value(node, w.text))
     if kind in (g.BINARY_OPERATOR, g.UNION_TYPE):
-        return _either(w, [type_value(w, part, depth + 1) for part in parts(node)])
+        return _either(w, [type_value(w, part, depth + 1) for part in significant_children(node)])
     if kind in (g.GENERIC_TYPE, g.SUBSCRIPT):
         return _generic_type(w, node, depth)
     return NOTHING
@@ -168,10 +171,10 @@ def type_value(w: Walk, node: Node, depth: int = 0) -> int:
 
 def _generic_type(w: Walk, node: Node, depth: int) -> int:
     """`Base[arguments]`."""
-    base, *arguments = parts(node)
+    base, *arguments = significant_children(node)
     if len(arguments) == 1 and arguments[0].kind_id == g.TYPE_PARAMETER:
-        arguments = parts(arguments[0])
-    name = w.text[base.start_byte : base.end_byte].rpartition(b".")[2]
+        arguments = significant_children(arguments[0])
+    name = w.text_of(base).rpartition(b".")[2]
     if name in _CHOICES:
         return _either(w, [type_value(w, argument, depth + 1) for argument in arguments])
     if name in _WRAPPERS:
@@ -198,9 +201,9 @@ def _attribute(w: Walk, node: Node, depth: int) -> int:
     names = []
     while node.kind_id == g.ATTRIBUTE:
         children = node.children
-        names.append(w.text[children[-1].start_byte : children[-1].end_byte])
+        names.append(w.text_of(children[-1]))
         node = unparenthesized(unstarred(children[0]))
-    base = value(w, node, depth) if len(names) <= _MAX_DEPTH else limit_value(w)
+    base = expression_value(w, node, depth) if len(names) <= _MAX_DEPTH else limit_value(w)
     if base == NOTHING:
         return NOTHING
     for name in reversed(names):
@@ -212,39 +215,43 @@ def _call(w: Walk, node: Node, depth: int) -> int:
     children = node.children
     callee = unparenthesized(unstarred(children[0]))
     if callee.kind_id == g.IDENTIFIER:
-        special = _SPECIAL_CALLS.get(w.text[callee.start_byte : callee.end_byte])
+        special = _SPECIAL_CALLS.get(w.text_of(callee))
         if special is not None and children[-1].kind_id == g.ARGUMENT_LIST:
-            made = special(w, callee, parts(children[-1]), depth)
-            if made != NOTHING:
-                return made
-    called = value(w, callee, depth)
+            number = special(w, significant_children(children[-1]), depth)
+            if number != NOTHING:
+                return number
+    called = expression_value(w, callee, depth)
     return new_value(w, Form.CALL, called) if called != NOTHING else NOTHING
 
 
-def _super(w: Walk, callee: Node, arguments: list[Node], depth: int) -> int:
+def _super(w: Walk, arguments: list[Node], depth: int) -> int:
     symbol = w.scopes.symbol(w.scope, w.pool[b"super"])
-    given = value(w, arguments[0], depth) if arguments else NOTHING
+    given = expression_value(w, arguments[0], depth) if arguments else NOTHING
     if arguments and given == NOTHING:
         return NOTHING
     return new_value(w, Form.SUPER, symbol, w.scope, given)
 
 
-def _getattr(w: Walk, callee: Node, arguments: list[Node], depth: int) -> int:
+def _getattr(w: Walk, arguments: list[Node], depth: int) -> int:
     name = string_value(unparenthesized(arguments[1]), w.text) if len(arguments) > 1 else None
-    of = value(w, arguments[0], depth) if name is not None and _DOTTED.fullmatch(name) and b"." not in name else NOTHING
+    of = (
+        expression_value(w, arguments[0], depth)
+        if name is not None and _DOTTED.fullmatch(name) and b"." not in name
+        else NOTHING
+    )
     if of == NOTHING:
         return NOTHING
     return new_value(w, Form.GETATTR, w.scopes.symbol(w.scope, w.pool[b"getattr"]), of, name)
 
 
-def _class_of(w: Walk, callee: Node, arguments: list[Node], depth: int) -> int:
-    of = value(w, arguments[0], depth) if len(arguments) == 1 else NOTHING
+def _class_of(w: Walk, arguments: list[Node], depth: int) -> int:
+    of = expression_value(w, arguments[0], depth) if len(arguments) == 1 else NOTHING
     if of == NOTHING:
         return NOTHING
     return new_value(w, Form.CLASS_OF, w.scopes.symbol(w.scope, w.pool[b"type"]), of)
 
 
-_SPECIAL_CALLS: Final[Mapping[bytes, Callable[[Walk, Node, list[Node], int], int]]] = {
+_SPECIAL_CALLS: Final[Mapping[bytes, Callable[[Walk, list[Node], int], int]]] = {
     b"super": _super,
     b"getattr": _getattr,
     b"type": _class_of,
@@ -252,31 +259,31 @@ _SPECIAL_CALLS: Final[Mapping[bytes, Callable[[Walk, Node, list[Node], int], int
 
 
 def _display(w: Walk, node: Node, depth: int) -> int:
-    """A list, tuple, set or dict that is written out; a starred element hides where the others are.
+    """A display of a list, tuple, set or dict. The positions of elements after a starred one are not known.
 
-    Of one that is very long, the last value is a limit.
+    If it is very long, its last value is a limit.
     """
     keys: list[object] = []
     values: list[int] = []
-    elements = parts(node)
+    elements = significant_children(node)
     for at, element in enumerate(elements[:_MAX_ITEMS]):
         if element.kind_id == g.PAIR:
-            key, held = element.children[0], element.children[-1]
-            keys.append(constant(w, key))
-            values.append(value(w, held, depth) if held.kind_id not in g.LITERALS else NOTHING)
+            key, item = element.children[0], element.children[-1]
+            keys.append(_constant(w, key))
+            values.append(expression_value(w, item, depth) if item.kind_id not in g.LITERALS else NOTHING)
         else:
             splat = element.kind_id in (g.LIST_SPLAT, g.DICTIONARY_SPLAT)
             keys.append(None if splat else at)
-            values.append(NOTHING if splat or element.kind_id in g.LITERALS else value(w, element, depth))
+            values.append(NOTHING if splat or element.kind_id in g.LITERALS else expression_value(w, element, depth))
     if len(elements) > _MAX_ITEMS:
         keys.append(None)
         values.append(limit_value(w))
     return new_value(w, Form.ITEMS, _DISPLAYS[node.kind_id], tuple(keys), tuple(values))
 
 
-def constant(w: Walk, node: Node) -> object:
-    """The value of a constant that can be a key: a string or a small number."""
-    text = w.text[node.start_byte : node.end_byte]
+def _constant(w: Walk, node: Node) -> object:
+    """The key that a constant expression is: a string or a small number; None for anything else."""
+    text = w.text_of(node)
     if node.kind_id == g.INTEGER and text.isdigit() and len(text) < 10:
         return int(text)
     if node.kind_id == g.UNARY_OPERATOR and text[:1] == b"-" and text[1:].isdigit() and len(text) < 10:
@@ -285,24 +292,24 @@ def constant(w: Walk, node: Node) -> object:
 
 
 def _item(w: Walk, node: Node, depth: int) -> int:
-    of, *keys = parts(node)
-    holder = value(w, of, depth)
-    if holder == NOTHING:
+    container, *keys = significant_children(node)
+    number = expression_value(w, container, depth)
+    if number == NOTHING:
         return NOTHING
-    return new_value(w, Form.ITEM, holder, constant(w, keys[0]) if len(keys) == 1 else None)
+    return new_value(w, Form.ITEM, number, _constant(w, keys[0]) if len(keys) == 1 else None)
 
 
 def _conditional(w: Walk, node: Node, depth: int) -> int:
-    inside = parts(node)
-    return _either(w, [value(w, part, depth) for part in (inside[0], inside[-1])])
+    inside = significant_children(node)
+    return _either(w, [expression_value(w, part, depth) for part in (inside[0], inside[-1])])
 
 
 def _sum(w: Walk, node: Node, depth: int) -> int:
-    """`a + b`, which is what `a` is if both are sequences."""
+    """`a + b` or `a % b`, which has the class of `a` if that is a sequence or a string."""
     children = node.children
-    if len(children) != 3 or w.text[children[1].start_byte : children[1].end_byte] not in (b"+", b"%"):
+    if len(children) != 3 or w.text_of(children[1]) not in (b"+", b"%"):
         return NOTHING
-    left = value(w, children[0], depth)
+    left = expression_value(w, children[0], depth)
     return new_value(w, Form.SUM, left) if left != NOTHING else NOTHING
 
 
@@ -314,10 +321,10 @@ def _literal(w: Walk, node: Node, depth: int) -> int:
     return new_value(w, Form.LITERAL, name) if name else NOTHING
 
 
-def _last(w: Walk, node: Node, depth: int) -> int:
-    """What stands last in it: of `await x`, of `name := x`, of `(x)`."""
-    inside = parts(node)
-    return value(w, inside[-1], depth) if inside else NOTHING
+def _last_child(w: Walk, node: Node, depth: int) -> int:
+    """The value of `x` in `await x`, `name := x` and `(x)`."""
+    inside = significant_children(node)
+    return expression_value(w, inside[-1], depth) if inside else NOTHING
 
 
 _DISPLAYS: Final = {
@@ -339,7 +346,7 @@ _LITERAL_CLASSES: Final = {
     g.kind("set_comprehension"): b"set",
     g.kind("dictionary_comprehension"): b"dict",
 }
-_MAKERS: Final[Mapping[int, Callable[[Walk, Node, int], int]]] = {
+_BUILDERS: Final[Mapping[int, Callable[[Walk, Node, int], int]]] = {
     g.ATTRIBUTE: _attribute,
     g.CALL: _call,
     g.SUBSCRIPT: _item,
@@ -347,9 +354,9 @@ _MAKERS: Final[Mapping[int, Callable[[Walk, Node, int], int]]] = {
     g.kind("conditional_expression"): _conditional,
     g.kind("boolean_operator"): _conditional,
     g.BINARY_OPERATOR: _sum,
-    g.kind("await"): _last,
-    g.NAMED_EXPRESSION: _last,
-    g.PARENTHESIZED: _last,
+    g.kind("await"): _last_child,
+    g.NAMED_EXPRESSION: _last_child,
+    g.PARENTHESIZED: _last_child,
     **dict.fromkeys(_DISPLAYS, _display),
     **dict.fromkeys(_LITERAL_CLASSES, _literal),
 }

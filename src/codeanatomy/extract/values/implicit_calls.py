@@ -1,6 +1,6 @@
-"""Calls that statements make without being written as calls: `with`, loops, `raise`, decorators.
+"""Implicit calls: the methods and classes that `with`, loops, `raise` and decorators call.
 
-There is a row where something is known of the value that is called.
+A row is added if the value that is called can be followed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.cells import NOTHING
-from codeanatomy.extract.shapes import parts, unparenthesized
-from codeanatomy.extract.values.forms import Form, new_value, value
+from codeanatomy.extract.shapes import significant_children, unparenthesized
+from codeanatomy.extract.values.forms import Form, expression_value, new_value
 from codeanatomy.extract.walk import Handler, Walk
 
 
@@ -22,9 +22,11 @@ def with_statement(w: Walk, node: Node) -> None:
     prefix = _prefix(node)
     for clause in node.named_children:
         if clause.kind_id == g.WITH_CLAUSE:
-            for item in (part for with_item in parts(clause) for part in parts(with_item)):
+            for item in (
+                part for with_item in significant_children(clause) for part in significant_children(with_item)
+            ):
                 entered = item.children[0] if item.kind_id == g.AS_PATTERN else item
-                number = value(w, entered)
+                number = expression_value(w, entered)
                 if number != NOTHING:
                     methods = (new_value(w, Form.ATTRIBUTE, number, prefix + name) for name in (b"enter__", b"exit__"))
                     add_implicit_call(w, b"with", entered, new_value(w, Form.EITHER, tuple(methods)))
@@ -32,12 +34,12 @@ def with_statement(w: Walk, node: Node) -> None:
 
 
 def raise_statement(w: Walk, node: Node) -> None:
-    """`raise value from cause`: of either that is a class, Python makes an instance. What a call gives is one."""
+    """`raise value from cause`: either, if it is a class, is instantiated. A call returns an instance already."""
     w.statement_end = node.end_byte
     w.stack += node.named_children[::-1]
-    for raised in map(unparenthesized, parts(node)):
+    for raised in map(unparenthesized, significant_children(node)):
         if raised.kind_id != g.CALL:
-            add_implicit_call(w, b"raise", raised, value(w, raised))
+            add_implicit_call(w, b"raise", raised, expression_value(w, raised))
 
 
 def add_iteration(w: Walk, loop: Node, values: Node, number: int) -> None:
@@ -50,7 +52,7 @@ def add_iteration(w: Walk, loop: Node, values: Node, number: int) -> None:
 
 
 def add_implicit_call(w: Walk, kind: bytes, node: Node, number: int) -> None:
-    """A call that a statement makes of a value; nothing if that cannot be followed."""
+    """The row of an implicit call of the value `number`, unless that cannot be followed."""
     if number != NOTHING:
         w.cells.rows["cst_implicit_calls"].add(
             scope_no=w.scope, kind=w.pool[kind], bstart=node.start_byte, bend=node.end_byte, ask_no=number
@@ -58,7 +60,7 @@ def add_implicit_call(w: Walk, kind: bytes, node: Node, number: int) -> None:
 
 
 def _prefix(statement: Node) -> bytes:
-    """How the names of the methods begin that a statement calls."""
+    """The prefix of the special methods that a statement calls."""
     return b"__a" if statement.children[0].kind_id == g.ASYNC else b"__"
 
 

@@ -1,7 +1,7 @@
-"""What a content has to ask about the rest: one question for each distinct meaning of its sites.
+"""The questions of a content: what has to be looked up in other files to know what its sites refer to.
 
-Runs once per content, after the walk and the scopes. A question is one or more alternatives, joined by ` | `; `terms`
-has their language. Sites that ask the same share a question.
+Runs once per content, after the walk and the scopes. A question is one or more terms (`terms`), joined by ` | `. Sites
+with the same terms share a question.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from codeanatomy.extract.scopes.table import MODULE_SCOPE
 from codeanatomy.extract.values.forms import Form
 from codeanatomy.extract.values.reaching import ReachingBindings
 from codeanatomy.extract.values.slots import Slots
-from codeanatomy.extract.values.terms import ALTERNATIVE, ASSIGNED, CALLED, LIMIT, Terms, ValueTerms
+from codeanatomy.extract.values.terms import ASSIGNED, CALLED, LIMIT, SEPARATOR, Terms, ValueTerms
 from codeanatomy.extract.walk import Walk
 
-_NO_REFERENCE: Final = (CALLED, ASSIGNED, b" @enter", b" @next", b" []", b" ^")
+_NOT_NAMED_BY: Final = (CALLED, ASSIGNED, b" @enter", b" @next", b" []", b" ^")
 
 
 def add_values(w: Walk) -> None:
-    """Add what the content's names hold, and number the questions of its sites."""
+    """Add what the content's names are bound to, and the questions of its sites."""
     bindings = ReachingBindings(w)
     terms = ValueTerms(w, bindings)
     Slots(w, bindings, terms).add()
@@ -34,13 +34,13 @@ class _Questions:
     def __init__(self, w: Walk, terms: ValueTerms) -> None:
         self._w = w
         self._terms = terms
-        self._meaning = w.scopes.meanings()
+        self._target_of = w.scopes.targets_of_symbols()
         self._scope_of = w.scopes.scope_of_symbol
         self._numbers: dict[bytes, int] = {}
         self._of_names: dict[tuple[int, int], int] = {}
 
     def number(self) -> None:
-        """Put the number of its question into each site's row, in place of its value."""
+        """Replace the value in each site's row by the number of its question, and add the questions."""
         for dataset, column, question in (
             ("cst_callsites", "ask_no", self._question),
             ("cst_implicit_calls", "ask_no", self._implicit),
@@ -53,8 +53,8 @@ class _Questions:
             ("cst_defs", "overrides_ask_no", self._question),
         ):
             rows = self._w.cells.rows[dataset]
-            asked = rows.column(column, self._w.first_rows[dataset])
-            rows.cells[asked] = array("i", [question(number) for number in rows.cells[asked]])
+            cells = rows.column(column, self._w.first_rows[dataset])
+            rows.cells[cells] = array("i", [question(number) for number in rows.cells[cells]])
         for text in self._numbers:
             self._w.cells.rows["asks"].add(question=self._w.pool[text])
 
@@ -62,11 +62,11 @@ class _Questions:
         return self._number(self._terms.terms(number)) if number != NOTHING else NOTHING
 
     def _implicit(self, number: int) -> int:
-        """The question of a call that is not written; those of builtin classes tell nobody anything."""
+        """The question of an implicit call; calls of builtin classes are left out."""
         return self._number(tuple(term for term in self._terms.terms(number) if not term.startswith(b"b:")))
 
     def _reference(self, number: int) -> int:
-        """The question of a name that is read: a variable is not what it holds."""
+        """The question of a name that is read: what it names, not what a variable of that name is bound to."""
         if number == NOTHING:
             return NOTHING
         row = self._w.values[number]
@@ -75,14 +75,16 @@ class _Questions:
         known = self._of_names.get(row[1:3])
         if known is None:
             terms = self._terms.terms(number)
-            known = self._number(tuple(term for term in terms if not term.endswith(_NO_REFERENCE) and term != LIMIT))
-            target = self._meaning[row[1]]
-            home = self._scope_of[target] if target != NOTHING else NOTHING
-            if home == NOTHING or (home == MODULE_SCOPE and not self._terms.runs_in(row[2], home)):
-                self._of_names[row[1:3]] = known  # it means the same all over its scope
+            known = self._number(tuple(term for term in terms if not term.endswith(_NOT_NAMED_BY) and term != LIMIT))
+            target = self._target_of[row[1]]
+            binding_scope = self._scope_of[target] if target != NOTHING else NOTHING
+            if binding_scope == NOTHING or (
+                binding_scope == MODULE_SCOPE and not self._terms.runs_as_part_of(row[2], binding_scope)
+            ):
+                self._of_names[row[1:3]] = known  # it refers to the same thing everywhere in its scope
         return known
 
     def _number(self, terms: Terms) -> int:
         if not terms:
             return NOTHING
-        return self._numbers.setdefault(ALTERNATIVE.join(terms), len(self._numbers))
+        return self._numbers.setdefault(SEPARATOR.join(terms), len(self._numbers))

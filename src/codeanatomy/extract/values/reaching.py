@@ -1,7 +1,7 @@
-"""Which bindings of a name reach a use of it, decided from the blocks they stand in.
+"""Which bindings of a name reach a use of it, decided from the blocks they are in.
 
-The last binding whose block contains the use hides those before it; one in a common loop reaches from below. Other
-functions see what a module or class ends with.
+The last binding before the use whose block contains the use hides those before it. A binding after the use reaches it
+if both are in a loop. Other functions see the bindings that are in effect at the end of a module or class.
 """
 
 from __future__ import annotations
@@ -27,82 +27,87 @@ class ReachingBindings:
         self._w = w
         self._blocks = w.blocks
         self._scope_of = w.scopes.scope_of_symbol
-        self._finals: dict[int, list[BindingSite]] = {}
+        self._final_sites: dict[int, list[BindingSite]] = {}
         self._limit = limit_value(w)
-        # In the scope of the symbol, in order; and in functions that name it `global` or `nonlocal`.
-        self._own: dict[int, list[BindingSite]] = {}
-        self._foreign: dict[int, list[BindingSite]] = {}
-        meaning = w.scopes.meanings()
+        # Bindings in the symbol's own scope, in order, and in functions that declare it `global` or `nonlocal`.
+        self._own_sites: dict[int, list[BindingSite]] = {}
+        self._foreign_sites: dict[int, list[BindingSite]] = {}
+        meaning = w.scopes.targets_of_symbols()
         for symbol, bound in w.binding_sites.items():
             target = meaning[symbol]
             sites = [site for site in bound if not self._is_accessor(site.value)]
             if target in (symbol, NOTHING):
-                self._own[symbol] = sorted(sites)
+                self._own_sites[symbol] = sorted(sites)
             else:
-                self._foreign.setdefault(target, []).extend(sites)
+                self._foreign_sites.setdefault(target, []).extend(sites)
 
     def _is_accessor(self, number: int) -> bool:
         row = self._w.values[number]
         return bool(row[0] == Form.DEFINITION and self._w.definitions[row[1]].is_accessor())
 
     def symbols(self) -> set[int]:
-        """The symbols that something binds."""
-        return self._own.keys() | self._foreign.keys()
+        """The symbols that have a binding."""
+        return self._own_sites.keys() | self._foreign_sites.keys()
 
     def all(self, symbol: int) -> list[BindingSite]:
         """Every binding of a symbol."""
-        return [*self._own.get(symbol, ()), *self._foreign.get(symbol, ())]
+        return [*self._own_sites.get(symbol, ()), *self._foreign_sites.get(symbol, ())]
 
     def final(self, symbol: int) -> list[BindingSite]:
-        """The bindings that a symbol's scope ends with."""
-        known = self._finals.get(symbol)
+        """The bindings of a symbol that are in effect at the end of its scope."""
+        known = self._final_sites.get(symbol)
         if known is None:
             top = self._w.scope_blocks.get(self._scope_of[symbol], 0)
-            known = self._finals[symbol] = self._last_sites(symbol, self._blocks[top].end - 1, len(self._w.text) + 1)
+            known = self._final_sites[symbol] = self._reaching_sites(
+                symbol, self._blocks[top].end - 1, len(self._w.text) + 1
+            )
         return known
 
     def reaching(self, symbol: int, position: int) -> list[BindingSite]:
         """The bindings that reach a use at a position in the symbol's scope."""
-        sites = self._own.get(symbol, ())
-        if len(sites) == 1 and symbol not in self._foreign and sites[0].position <= position:
+        sites = self._own_sites.get(symbol, ())
+        if len(sites) == 1 and symbol not in self._foreign_sites and sites[0].position <= position:
             return list(sites)
-        return self._last_sites(symbol, position, position)
+        return self._reaching_sites(symbol, position, position)
 
-    def _last_sites(self, symbol: int, inside: int, before: int) -> list[BindingSite]:
-        """Bindings before a position that reach a use in the blocks around `inside`; the nearest, if they are many.
+    def _reaching_sites(self, symbol: int, inside: int, before: int) -> list[BindingSite]:
+        """The bindings before a position that reach a use at `inside`, and those that reach it through a loop.
 
-        Then a limit stands for the others.
+        Of many, only the nearest are looked at, and a limit stands for the others.
         """
         found: list[BindingSite] = []
         hiding: BindingSite | None = None
-        taken: set[int] = set()
-        sites = self._own.get(symbol, [])
+        binding_blocks: set[int] = set()
+        sites = self._own_sites.get(symbol, [])
         first_after = bisect_right(sites, before, key=_position)
         for site in reversed(sites[max(0, first_after - _MAX_SITES) : first_after]):
             surrounds = self._contains(site.block, inside)
             if surrounds or not self._leaves_before(site.block, inside):
                 found.append(site)
-            if surrounds or self._covers(site.block, inside, taken):
+            if surrounds or self._all_branches_bind(site.block, inside, binding_blocks):
                 hiding = site
                 break
-        is_cut = hiding is None and first_after > _MAX_SITES
+        is_truncated = hiding is None and first_after > _MAX_SITES
         found.reverse()
         after = sites[first_after : first_after + _MAX_SITES]
         looping = [site for site in after if self._loops_back(site, inside, hiding)]
         found += looping
-        if is_cut or (looping and len(sites) > first_after + _MAX_SITES):
+        if is_truncated or (looping and len(sites) > first_after + _MAX_SITES):
             found.append(BindingSite(before, 0, self._limit))
-        return found + self._foreign.get(symbol, [])
+        return found + self._foreign_sites.get(symbol, [])
 
-    def _covers(self, block: int, position: int, taken: set[int]) -> bool:
-        """Whether every branch of a statement before the position binds, now that `block` does; or leaves."""
+    def _all_branches_bind(self, block: int, position: int, binding_blocks: set[int]) -> bool:
+        """Whether all branches of the statement of `block`, before the position, bind the name or leave the function.
+
+        `binding_blocks` has the blocks that are known to bind it; `block` is added.
+        """
         fork = self._blocks[block].fork
-        taken.add(block)
+        binding_blocks.add(block)
         if fork == NOTHING or not self._contains(self._blocks[block].parent, position):
             return False
         branches = self._w.forks[fork]
         return position > self._blocks[branches[-1]].end and all(
-            branch in taken or self._blocks[branch].leaves for branch in branches
+            branch in binding_blocks or self._blocks[branch].always_leaves for branch in branches
         )
 
     def _contains(self, block: int, position: int) -> bool:
@@ -110,14 +115,15 @@ class ReachingBindings:
         return start <= position < end
 
     def _leaves_before(self, block: int, position: int) -> bool:
-        """Whether control leaves the function at the end of a block that does not contain the position."""
+        """Whether the function is left at the end of the block, before the position can be reached."""
         while not self._contains(block, position):
-            if self._blocks[block].leaves:
+            if self._blocks[block].always_leaves:
                 return True
             block = self._blocks[block].parent
         return False
 
     def _loops_back(self, site: BindingSite, position: int, hiding: BindingSite | None) -> bool:
+        """Whether a binding after the position reaches it in the next iteration of a loop."""
         block = site.block
         while block != NOTHING:
             if self._blocks[block].is_loop and self._contains(block, position):

@@ -1,34 +1,50 @@
-"""What modules, classes and functions of a content hold and give: the part of it that other files can see."""
+"""What other files can see of a content: the names of its module and classes, and what its functions return.
+
+Each is a slot, a row of `sym_values`, with the terms it is bound to.
+"""
 
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.scopes.table import MODULE_SCOPE
 from codeanatomy.extract.values.forms import Form
 from codeanatomy.extract.values.reaching import ReachingBindings
-from codeanatomy.extract.values.terms import ALTERNATIVE, ASSIGNED, CALLED, Terms, ValueTerms, extended
+from codeanatomy.extract.values.terms import ASSIGNED, CALLED, SEPARATOR, Terms, ValueTerms, extended
 from codeanatomy.extract.walk import Walk
 
 _MAX_NESTING: Final = 20
 
 
+class _Slot(NamedTuple):
+    """A row of `sym_values`: the module (`NOTHING`) or definition it belongs to, what it is, its name and its terms."""
+
+    owner: int
+    slot: bytes
+    name: bytes
+    value: bytes
+    symbol: int = NOTHING
+    kind: bytes = b""
+    shape: bytes = b""
+    stars_before: int = 0
+
+
 class Slots:
-    """The slots of one content, each a row of `sym_values`."""
+    """The slots of one content."""
 
     def __init__(self, w: Walk, bindings: ReachingBindings, terms: ValueTerms) -> None:
         self._w = w
         self._bindings = bindings
         self._terms = terms
         self._texts = w.pool.texts
-        self._meaning = w.scopes.meanings()
+        self._target_of = w.scopes.targets_of_symbols()
         self._names = w.scopes.names_of_symbols()
         self._members = self._members_of_owners()
 
     def _members_of_owners(self) -> dict[int, list[int]]:
-        """The symbols that the module (`NOTHING`) and each class bind, by name."""
+        """The symbols that the module (`NOTHING`) and each class bind, sorted by name."""
         definitions = enumerate(self._w.definitions)
         owners = {definition.scope: no for no, definition in definitions if definition.kind == b"class"}
         owners[MODULE_SCOPE] = NOTHING
@@ -36,7 +52,7 @@ class Slots:
         members: dict[int, list[int]] = {}
         for symbol in sorted(self._bindings.symbols(), key=lambda s: self._texts[self._names[s]]):
             owner = owners.get(scope_of[symbol])
-            if owner is not None and self._meaning[symbol] == symbol:
+            if owner is not None and self._target_of[symbol] == symbol:
                 members.setdefault(owner, []).append(symbol)
         return members
 
@@ -49,27 +65,27 @@ class Slots:
         self._add_results()
         w = self._w
         for number, (_, module) in enumerate(w.star_imports):
-            self._add(NOTHING, b"star", b"%d" % number, self._terms.joined([module]), kind=b"import")
+            self._add(_Slot(NOTHING, b"star", b"%d" % number, self._terms.joined([module]), kind=b"import"))
         for def_no, number, position, keyword in w.base_values:
             slot = b"metaclass" if keyword == b"metaclass" else b"base"
             if keyword in (b"", b"metaclass"):
-                self._add(def_no, slot, b"%d" % position, self._terms.joined([number]))
+                self._add(_Slot(def_no, slot, b"%d" % position, self._terms.joined([number])))
         for def_no, definition in enumerate(w.definitions):
             if definition.kind == b"class":
-                self._add(def_no, b"class", definition.name, b"")
+                self._add(_Slot(def_no, b"class", definition.name, b""))
             if definition.is_accessor() and definition.decorators[-1].endswith(b".setter"):
-                self._add(definition.container, b"setter", definition.name, b"f:" + definition.key)
+                self._add(_Slot(definition.container, b"setter", definition.name, b"f:" + definition.key))
 
     def _add_results(self) -> None:
-        """What functions give."""
+        """What functions return and yield."""
         for slot, results in ((b"returns", self._w.returns), (b"yields", self._w.yields)):
             for def_no, numbers in results.items():
                 value = self._terms.joined(numbers)
                 if value or slot == b"yields":
-                    self._add(def_no, slot, b"", value)
-        for def_no, typed in self._w.return_types.items():
-            if terms := extended(self._terms.terms(typed), CALLED):
-                self._add(def_no, b"return_type", b"", ALTERNATIVE.join(terms))
+                    self._add(_Slot(def_no, slot, b"", value))
+        for def_no, declared_type in self._w.return_types.items():
+            if terms := extended(self._terms.terms(declared_type), CALLED):
+                self._add(_Slot(def_no, b"return_type", b"", SEPARATOR.join(terms)))
 
     def _add_name(self, symbol: int, owner: int) -> None:
         """One name of a module or class."""
@@ -80,10 +96,10 @@ class Slots:
         bound = max((site.position for site in self._bindings.final(symbol)), default=0)
         stars = sum(position < bound for position, _ in self._w.star_imports) if owner == NOTHING else 0
         name = self._texts[self._names[symbol]]
-        self._add(owner, slot, name, value, symbol=symbol, kind=kind, shape=digest, stars_before=stars)
+        self._add(_Slot(owner, slot, name, value, symbol, kind, digest, stars))
 
     def _kind(self, symbol: int) -> bytes:
-        """What sort of thing a name holds."""
+        """What a name is bound to: the kind of definition, `import`, `variable`, or `mixed`."""
         rows = [self._w.values[site.value] for site in self._bindings.final(symbol)]
         kinds = {
             self._w.definitions[row[1]].kind
@@ -96,7 +112,7 @@ class Slots:
         return b"variable" if not kinds else kinds.pop() if len(kinds) == 1 else b"mixed"
 
     def _shape(self, symbol: int, depth: int = 0) -> bytes:
-        """What can be seen of a name besides what it is: signatures, bases, members, the declared type."""
+        """What else users of a name can see: signatures, bases, members, the declared type."""
         w = self._w
         shapes = [w.declared_types.get(symbol, b"")]
         for site in self._bindings.final(symbol):
@@ -111,56 +127,46 @@ class Slots:
         return b"\n".join(filter(None, shapes))
 
     def _add_attributes(self) -> None:
-        """What is assigned to attributes of this content's classes and of their instances."""
+        """What is assigned to attributes of the content's own classes and of their instances."""
         numbers = {definition.key: no for no, definition in enumerate(self._w.definitions)}
         found: dict[tuple[int, bytes, bytes], list[int]] = {}
         certain: set[tuple[int, bytes, bytes]] = set()
-        for base, name, held, is_certain in self._w.attribute_stores:
+        for base, name, number, is_certain in self._w.attribute_stores:
             for term in self._own_classes(self._terms.terms(base)):
                 root, _, steps = term.replace(ASSIGNED, b"").partition(b" ")
                 slot = {b"": b"member", b"()": b"attribute"}.get(steps)
                 owner = numbers.get(root[2:]) if root.startswith(b"c:") else None
                 if slot and owner is not None:
-                    found.setdefault((owner, slot, name), []).append(held)
+                    found.setdefault((owner, slot, name), []).append(number)
                     if is_certain:
                         certain.add((owner, slot, name))
         for key, values in sorted(found.items()):
             kind = b"variable" if key in certain else b"mixed"
-            self._add(*key, self._terms.joined(values), kind=kind)
+            self._add(_Slot(*key, self._terms.joined(values), kind=kind))
 
     def _own_classes(self, terms: Terms) -> list[bytes]:
-        """Terms with names of the module replaced by what they hold."""
+        """Terms with global names of the content replaced by what they are bound to."""
         found: list[bytes] = []
         for term in terms:
             root, space, steps = term.partition(b" ")
             symbol = self._w.scopes.module_symbol(self._w.pool[root[2:]]) if root.startswith(b"g:") else None
-            if symbol is None or self._meaning[symbol] != symbol:
+            if symbol is None or self._target_of[symbol] != symbol:
                 found.append(term)
             else:
-                found += (held + space + steps for held in self._terms.union(self._bindings.final(symbol), 1))
+                bound = self._terms.terms_of_sites(self._bindings.final(symbol), 1)
+                found += (each + space + steps for each in bound)
         return found
 
-    def _add(
-        self,
-        owner: int,
-        slot: bytes,
-        name: bytes,
-        value: bytes,
-        *,
-        symbol: int = NOTHING,
-        kind: bytes = b"",
-        shape: bytes = b"",
-        stars_before: int = 0,
-    ) -> None:
+    def _add(self, new: _Slot) -> None:
         w, pool = self._w, self._w.pool
         w.cells.rows["sym_values"].add(
-            def_no=owner,
-            qualname=pool[w.def_qualnames[owner]] if owner != NOTHING else NOTHING,
-            slot=pool[slot],
-            name=pool[name],
-            binding_key=w.first_symbol + symbol if symbol != NOTHING else NOTHING,
-            value=pool[value] if value else NOTHING,
-            kind=pool[kind] if kind else NOTHING,
-            shape=pool[shape] if shape else NOTHING,
-            stars_before=stars_before,
+            def_no=new.owner,
+            qualname=pool[w.def_qualnames[new.owner]] if new.owner != NOTHING else NOTHING,
+            slot=pool[new.slot],
+            name=pool[new.name],
+            binding_key=w.first_symbol + new.symbol if new.symbol != NOTHING else NOTHING,
+            value=pool[new.value] if new.value else NOTHING,
+            kind=pool[new.kind] if new.kind else NOTHING,
+            shape=pool[new.shape] if new.shape else NOTHING,
+            stars_before=new.stars_before,
         )

@@ -1,4 +1,4 @@
-"""What the walk notes of a content for this layer, beside its facts: definitions, suites, bindings."""
+"""What the walk records for this layer, in addition to facts: definitions, blocks, binding sites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PROPERTIES: Final = frozenset({b"property", b"cached_property", b"abstractprope
 
 
 class BindingSite(NamedTuple):
-    """A place that binds a name: from where on, in which block, and the value bound."""
+    """A binding of a name: the position from which it is in effect, its block, and the value."""
 
     position: int
     block: int
@@ -18,19 +18,19 @@ class BindingSite(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A suite of statements."""
+    """An indented block of statements; `parent` is the block around it."""
 
     start: int
     end: int
     parent: int
     is_loop: bool
-    leaves: bool
-    fork: int = -1  # the number of the statement whose branches it is one of, if one of them must be taken
+    always_leaves: bool
+    fork: int = -1  # the statement it is a branch of, if one of the branches of that is always taken
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What has to be known of a definition to follow values through it."""
+    """A definition, as far as values are followed through it; `shape` is its decorators and head, as written."""
 
     kind: bytes
     name: bytes
@@ -40,8 +40,8 @@ class Definition:
     decorators: tuple[bytes, ...]
     shape: bytes
 
-    def letter(self) -> bytes:
-        """How it behaves as a member of a class."""
+    def root_letter(self) -> bytes:
+        """The letter of its root in terms, which says how it behaves as a member of a class."""
         if self.kind == b"class":
             return b"c"
         last = {decorator.rpartition(b".")[2] for decorator in self.decorators}
@@ -50,5 +50,5 @@ class Definition:
         return b"s" if b"staticmethod" in last else b"k" if b"classmethod" in last else b"f"
 
     def is_accessor(self) -> bool:
-        """Whether it only adds a way to write to a property of its name."""
+        """Whether it adds a setter or deleter to the property of its name."""
         return any(d.partition(b".")[0] == self.name and d.partition(b".")[2] in _ACCESSORS for d in self.decorators)

@@ -1,16 +1,16 @@
-"""Values as terms: what an expression means, written from the roots that its content cannot see through.
+"""Values as terms: what an expression means, written down as far as its content alone can tell.
 
-An alternative is a root and steps, joined by spaces; the **terms** of a value are its alternatives. They have no paths
-in them, so that the same content gives the same terms wherever it lies; `resolve` answers them.
+A term is a root and steps, joined by spaces. A value has several terms if it can be one of several things. Terms have
+no paths in them, so that the same content has the same terms wherever it is; the room `resolve` evaluates them.
 
-    g:NAME          the module's own name, else one of its star imports, else a builtin; o: not its own
+    g:NAME          a global name of the module: its own, else of a star import, else a builtin; o: not its own
     i:LEVEL:MODULE  an imported module, LEVEL dots up
     c:KEY f:KEY     a class, a function of this content; p: a property, s: a static, k: a class method
-    b:NAME          a builtin class        l:      not followed: a limit was hit
+    b:NAME          a builtin class        l:      a limit was hit
     .NAME           an attribute           ()      the result of a call
-    ^               `super()` of a class   []      an item                +   a sum of it and something
-    @enter          what `with` gives      @next   what a loop gives
-    =               by assignment: the name that was read is a variable, the thing has a name of its own
+    ^               `super()` of a class   []      an item                +   a sum of it and something else
+    @enter          the target of `with`   @next   the target of a loop
+    =               by assignment: the name that was read is a variable, bound to something with a name of its own
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from codeanatomy.extract.walk import Walk
 
 Terms = tuple[bytes, ...]
 
-ALTERNATIVE: Final = b" | "
+SEPARATOR: Final = b" | "
 CALLED: Final = b" ()"
 ASSIGNED: Final = b" ="
 LIMIT: Final = b"l:"
 
-_MAX_ALTERNATIVES: Final = 8
-_MAX_TERM: Final = 400
+_MAX_TERMS: Final = 8
+_MAX_LENGTH: Final = 400
 _MAX_DEPTH: Final = 120
 
 _NONE: Final[Terms] = ()
@@ -48,65 +48,67 @@ class ValueTerms:
         self._w = w
         self._bindings = bindings
         self._texts = w.pool.texts
-        self._meaning = w.scopes.meanings()
+        self._target_of = w.scopes.targets_of_symbols()
         self._scope_of = w.scopes.scope_of_symbol
         self._names = w.scopes.names_of_symbols()
-        self._known: dict[int, Terms] = {}
-        self._open: set[int] = set()
-        self._cut = False
+        self._remembered: dict[int, Terms] = {}
+        self._in_progress: set[int] = set()
+        self._hit_depth_limit = False
 
     def joined(self, numbers: Iterable[int]) -> bytes:
-        """The alternatives of several values as one text."""
-        return ALTERNATIVE.join(_bounded(tuple(term for number in numbers for term in self.terms(number))))
+        """The terms of several values as one text."""
+        return SEPARATOR.join(_bounded(tuple(term for number in numbers for term in self.terms(number))))
 
     def terms(self, number: int, depth: int = 0) -> Terms:
-        """The alternatives of a value."""
+        """The terms of a value."""
         if number == NOTHING:
             return _NONE
-        known = self._known.get(number)
+        known = self._remembered.get(number)
         if known is not None:
             return known
-        if number in self._open:
+        if number in self._in_progress:
             return _NONE
         if depth > _MAX_DEPTH:
-            self._cut = True
+            self._hit_depth_limit = True
             return (LIMIT,)
         if depth == 0:
-            self._cut = False
-        self._open.add(number)
+            self._hit_depth_limit = False
+        self._in_progress.add(number)
         row = self._w.values[number]
-        found = _bounded(_MAKERS[row[0]](self, row, depth + 1))
-        self._open.discard(number)
-        if depth == 0 or not self._cut:
-            self._known[number] = found
+        found = _bounded(_BUILDERS[row[0]](self, row, depth + 1))
+        self._in_progress.discard(number)
+        if depth == 0 or not self._hit_depth_limit:
+            self._remembered[number] = found
         return found
 
     def _name(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, symbol, scope, position = row
-        target = self._meaning[symbol]
+        target = self._target_of[symbol]
         if target == NOTHING:
             return (b"g:" + self._texts[self._names[symbol]],)
-        home = self._scope_of[target]
-        if home == MODULE_SCOPE:
-            shared = (b"g:" + self._texts[self._names[target]],)
-            if not self.runs_in(scope, home):
-                return shared
+        binding_scope = self._scope_of[target]
+        if binding_scope == MODULE_SCOPE:
+            global_name = (b"g:" + self._texts[self._names[target]],)
+            if not self.runs_as_part_of(scope, binding_scope):
+                return global_name
             sites = self._bindings.reaching(target, position)
             if all(self._w.values[site.value][0] == Form.DELETED for site in sites):
                 return (b"o:" + self._texts[self._names[target]],)  # not yet bound, or no longer
-            return shared if sites == self._bindings.final(target) else self.union(sites, depth)
-        runs_here = self.runs_in(scope, home) and self._w.scopes.kinds[home] not in COMPREHENSIONS
-        return self.union(self._bindings.reaching(target, position) if runs_here else self._bindings.all(target), depth)
+            return global_name if sites == self._bindings.final(target) else self.terms_of_sites(sites, depth)
+        in_comprehension = self._w.scopes.kinds[binding_scope] in COMPREHENSIONS
+        if in_comprehension or not self.runs_as_part_of(scope, binding_scope):
+            return self.terms_of_sites(self._bindings.all(target), depth)
+        return self.terms_of_sites(self._bindings.reaching(target, position), depth)
 
-    def runs_in(self, scope: int, home: int) -> bool:
-        """Whether code of `scope` runs where it stands, as part of `home`."""
+    def runs_as_part_of(self, scope: int, binding_scope: int) -> bool:
+        """Whether code of `scope` runs in place, as part of the code of `binding_scope`."""
         kinds, parents = self._w.scopes.kinds, self._w.scopes.parents
-        while scope != home and kinds[scope] in _TRANSPARENT:
+        while scope != binding_scope and kinds[scope] in _TRANSPARENT:
             scope = parents[scope]
-        return scope == home
+        return scope == binding_scope
 
-    def union(self, sites: Sequence[BindingSite], depth: int) -> Terms:
-        """What a name can hold that these sites bind."""
+    def terms_of_sites(self, sites: Sequence[BindingSite], depth: int) -> Terms:
+        """The terms of a name that these sites bind."""
         if len(sites) == 1:
             return self.terms(sites[0].value, depth)
         return tuple(term for site in sites for term in self.terms(site.value, depth))
@@ -119,7 +121,7 @@ class ValueTerms:
 
     def _super(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, symbol, scope, given = row
-        if self._meaning[symbol] != NOTHING:
+        if self._target_of[symbol] != NOTHING:
             return _NONE
         if given != NOTHING:
             return extended(self.terms(given, depth), b" ^")
@@ -130,28 +132,28 @@ class ValueTerms:
 
     def _getattr(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, symbol, of, name = row
-        return extended(self.terms(of, depth), b" ." + name) if self._meaning[symbol] == NOTHING else _NONE
+        return extended(self.terms(of, depth), b" ." + name) if self._target_of[symbol] == NOTHING else _NONE
 
     def _class_of(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, symbol, of = row
-        return extended(self.terms(of, depth), b" .__class__") if self._meaning[symbol] == NOTHING else _NONE
+        return extended(self.terms(of, depth), b" .__class__") if self._target_of[symbol] == NOTHING else _NONE
 
     def _literal(self, row: tuple[Any, ...], depth: int) -> Terms:
         return (b"b:" + row[1] + CALLED,)
 
     def _item(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, of, key = row
-        found = self._part(of, key, depth)
+        found = self._display_item(of, key, depth)
         return found if found is not None else extended(self.terms(of, depth), b" []")
 
-    def _part(self, number: int, key: object, depth: int) -> Terms | None:
-        """What a display has at a key; None if the value is no display."""
+    def _display_item(self, number: int, key: object, depth: int) -> Terms | None:
+        """The terms of the item of a display at a key; None if the value is not a display."""
         displays = self._displays(number, depth)
         if displays is None:
             return None
         found: list[bytes] = []
         for _, kind, keys, values in displays:
-            if self._is_cut(values) and key not in keys:
+            if self._is_truncated(values) and key not in keys:
                 found.append(LIMIT)
                 continue
             at = key + len(keys) if isinstance(key, int) and key < 0 and kind != b"dict" else key
@@ -164,19 +166,19 @@ class ValueTerms:
                 )
         return tuple(found)
 
-    def _is_cut(self, values: Sequence[int]) -> bool:
-        """Whether these are not all values of a display."""
+    def _is_truncated(self, values: Sequence[int]) -> bool:
+        """Whether a display has more values than these."""
         return bool(values) and values[-1] != NOTHING and self._w.values[values[-1]][0] == Form.LIMIT
 
     def _displays(self, number: int, depth: int) -> list[tuple[Any, ...]] | None:
-        """The displays a value can be; None if it can be anything else."""
+        """The displays that a value can be; None if it can be anything else."""
         row = self._w.values[number] if number != NOTHING and depth <= _MAX_DEPTH else (NOTHING,)
         if row[0] == Form.ITEMS:
             return [row]
         if row[0] == Form.NAME:
             _, symbol, scope, position = row
-            target = self._meaning[symbol]
-            if target != NOTHING and self.runs_in(scope, self._scope_of[target]):
+            target = self._target_of[symbol]
+            if target != NOTHING and self.runs_as_part_of(scope, self._scope_of[target]):
                 numbers: Iterable[int] = [site.value for site in self._bindings.reaching(target, position)]
                 return self._all_displays(numbers, depth)
         return None
@@ -211,10 +213,10 @@ class ValueTerms:
 
     def _definition(self, row: tuple[Any, ...], depth: int) -> Terms:
         definition = self._w.definitions[row[1]]
-        return (definition.letter() + b":" + definition.key,)
+        return (definition.root_letter() + b":" + definition.key,)
 
     def _parameter(self, row: tuple[Any, ...], depth: int) -> Terms:
-        _, def_no, position, kind, typed, default = row
+        _, def_no, position, kind, declared_type, default = row
         definition = self._w.definitions[def_no]
         if kind == b"var_positional":
             return (b"b:tuple ()",)
@@ -222,21 +224,21 @@ class ValueTerms:
             return (b"b:dict ()",)
         container = self._w.definitions[definition.container] if definition.container != NOTHING else None
         in_class = container is not None and container.kind == b"class"
-        if position == 0 and in_class and container and definition.letter() != b"s":
+        if position == 0 and in_class and container and definition.root_letter() != b"s":
             owner = b"c:" + container.key
-            is_class = definition.letter() == b"k" or definition.name in _CLASS_METHODS
+            is_class = definition.root_letter() == b"k" or definition.name in _CLASS_METHODS
             return (owner if is_class else owner + CALLED,)
-        found = extended(self.terms(typed, depth), CALLED)
+        found = extended(self.terms(declared_type, depth), CALLED)
         if default != NOTHING and self._w.values[default][0] not in (Form.LITERAL, Form.ITEMS):
             found += extended(self.terms(default, depth), ASSIGNED)
         return found
 
     def _assigned(self, row: tuple[Any, ...], depth: int) -> Terms:
-        _, held, typed = row
-        found = self.terms(held, depth)
-        declared = extended(self.terms(typed, depth), CALLED)
-        vague = not found or (declared and any(term.endswith((b"[]", b"@next", LIMIT)) for term in found))
-        return declared if vague else extended(found, ASSIGNED)
+        _, number, declared_type = row
+        found = self.terms(number, depth)
+        declared = extended(self.terms(declared_type, depth), CALLED)
+        is_vague = not found or (declared and any(term.endswith((b"[]", b"@next", LIMIT)) for term in found))
+        return declared if is_vague else extended(found, ASSIGNED)
 
     def _element(self, row: tuple[Any, ...], depth: int) -> Terms:
         displays = self._displays(row[1], depth)
@@ -260,12 +262,12 @@ class ValueTerms:
         displays = self._displays(number, depth) or []
         found: list[bytes] = []
         for _, _, keys, values in displays:
-            is_cut = self._is_cut(values)
-            known = keys[:-1] if is_cut else keys
+            is_truncated = self._is_truncated(values)
+            known = keys[:-1] if is_truncated else keys
             if path[0] == b"*" or None in known:
                 continue
             step = int(path[0])
-            if is_cut and not 0 <= step < len(known):
+            if is_truncated and not 0 <= step < len(known):
                 found.append(LIMIT)
                 continue
             at = step + len(known) if step < 0 else step
@@ -284,7 +286,7 @@ class ValueTerms:
         return (LIMIT,)
 
 
-_MAKERS: Final[dict[int, Callable[[ValueTerms, tuple[Any, ...], int], Terms]]] = {
+_BUILDERS: Final[dict[int, Callable[[ValueTerms, tuple[Any, ...], int], Terms]]] = {
     Form.NAME: ValueTerms._name,
     Form.ATTRIBUTE: ValueTerms._attribute,
     Form.CALL: ValueTerms._call,
@@ -314,22 +316,22 @@ _MAKERS: Final[dict[int, Callable[[ValueTerms, tuple[Any, ...], int], Terms]]] =
 
 
 def extended(terms: Terms, step: bytes) -> Terms:
-    """Terms with one more step; one that is too long for it is a limit."""
+    """Terms with one more step; a term that gets too long becomes a limit."""
     return tuple(
         term
         if term == LIMIT or (step == ASSIGNED and term.endswith(step))
         else term + step
-        if len(term) < _MAX_TERM
+        if len(term) < _MAX_LENGTH
         else LIMIT
         for term in terms
     )
 
 
 def _bounded(terms: Terms) -> Terms:
-    """Distinct alternatives: the first few of them, and a limit if there are more."""
+    """Distinct terms: the first ones, and a limit if there are more."""
     if len(terms) < 2:
         return terms
     distinct = [term for term in dict.fromkeys(terms) if term != LIMIT]
-    if len(distinct) <= _MAX_ALTERNATIVES and LIMIT not in terms:
+    if len(distinct) <= _MAX_TERMS and LIMIT not in terms:
         return tuple(distinct)
-    return (*distinct[:_MAX_ALTERNATIVES], LIMIT)
+    return (*distinct[:_MAX_TERMS], LIMIT)
