@@ -12,8 +12,7 @@ from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.ids import AMBIGUITY_GROUP_FORMS, EDGE_IDS, NODE_IDS, PARTS, edge_forms, example_of
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
 from codeanatomy.catalogue.runs import RUN_DATASETS
-from codeanatomy.catalogue.tables import DOCUMENT_VIEWS, FACT_VIEWS, SCIP_DOCUMENTS, STORED_TABLES, VIEWS
-from codeanatomy.query.views import CPG_PROPS
+from codeanatomy.catalogue.tables import CPG_PROPS, DOCUMENT_VIEWS, FACT_VIEWS, SCIP_DOCUMENTS, STORED_TABLES, VIEWS
 from codeanatomy.rules.compiler import CompiledRule, compile_rules
 from codeanatomy.rules.definition import load_rules
 

@@ -29,6 +29,10 @@ class MachineError(CodeAnatomyError):
     exit_code = 3
 
 
+class LowMemoryError(MachineError):
+    """The machine has too little free memory for what was started; less may fit."""
+
+
 class StateError(CodeAnatomyError):
     """The state is busy, damaged, or from a newer version."""
 

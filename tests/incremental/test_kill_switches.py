@@ -17,7 +17,7 @@ import codeanatomy as ca
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.impact import affected, dependents, documents, propagation, snapshots
 from codeanatomy.impact.reasons import ReasonKind
-from codeanatomy.pipeline import analysis, run
+from codeanatomy.pipeline import analysis, rebuild
 from codeanatomy.pipeline import tables as table_stages
 from codeanatomy.pipeline import verify as verification
 from codeanatomy.resolve import Resolver, answers
@@ -109,12 +109,12 @@ for gone in ("k_renamed/old.py", "k_deleted/a.py"):
 
 def no_absent_modules(patch):
     """Trails keep the modules that are there, and forget those that are not, or only had to be."""
-    patch.setattr(answers, "_sorted", lambda trail: sorted(each for each in trail if not each.startswith("?")))
+    patch.setattr(answers, "_trail_entries", lambda trail: sorted(each for each in trail if not each.startswith("?")))
 
 
 def no_present_modules(patch):
     """Trails keep that modules are there, and forget that something was looked for in them."""
-    patch.setattr(answers, "_sorted", lambda trail: sorted({f"?{each.removeprefix('?')}" for each in trail}))
+    patch.setattr(answers, "_trail_entries", lambda trail: sorted({f"?{each.removeprefix('?')}" for each in trail}))
 
 
 def no_entries_of_existence(patch):
@@ -295,13 +295,13 @@ def nothing_compared(patch):
 
 
 def no_rows_of_no_file(patch):
-    real = analysis.scope_of
+    real = analysis._scope_of
 
     def scope_of(*arguments):
         scope = real(*arguments)
         return replace(scope, rebuilt=scope.rebuilt - {GLOBAL_OWNER})
 
-    patch.setattr(analysis, "scope_of", scope_of)
+    patch.setattr(analysis, "_scope_of", scope_of)
 
 
 def nothing_remembered(patch):
@@ -311,7 +311,7 @@ def nothing_remembered(patch):
         return tables.WrittenTable(owners_table, base, written=False, files=0, bytes=0)
 
     owners_table = owners.OWNER_DIGESTS.name
-    patch.setattr(run, "replace_owner_digests", forget)
+    patch.setattr(rebuild, "replace_owner_digests", forget)
 
 
 REBUILDING = (

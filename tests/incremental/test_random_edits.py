@@ -140,7 +140,7 @@ def off_trail(program, contents, sample):
     for file, question in sample(asked):
         index.asking = file
         index.seen.clear()
-        trail = answers._solved(Resolver(index), index, file, question).trail
+        trail = answers.answer_question(Resolver(index), file, question).trail
         if missed := {each for each in index.seen if each not in trail and each.removeprefix("?") not in trail}:
             yield file.path, question, sorted(missed), sorted(trail)
 

@@ -11,7 +11,7 @@ import codeanatomy as ca
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.tables import ANSWERS, MODULE_LOOKUPS
 from codeanatomy.pipeline.preview import Preview, preview
-from codeanatomy.pipeline.stages import START
+from codeanatomy.pipeline.progress import START
 from codeanatomy.repo.snapshot import file_id
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests
@@ -75,7 +75,7 @@ def update(
 
 def _stages_that_differ(foreseen: Preview, result: ca.BuildResult) -> list[str]:
     """What the preview lists and what was run: the same, but for the start of a session, which tests share."""
-    planned = sorted(stage for stage in foreseen.stages if stage != START)
+    planned = sorted(each["name"] for each in foreseen.described() if each["name"] != START)
     run = sorted(stage.name for stage in result.stages)
     return [] if planned == run else [f"the stages {planned} were planned, and {run} were run"]
 

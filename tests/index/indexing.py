@@ -18,7 +18,7 @@ from codeanatomy.extract import extract_batch
 from codeanatomy.extract.source import Source, read_source
 from codeanatomy.index.documents import SITE_FIELDS
 from codeanatomy.index.mirror import Mirror
-from codeanatomy.index.provider import Failed, IndexTask, Provider, Results, Shard
+from codeanatomy.index.provider import Failed, IndexTask, Provider, Results, Shard, Split
 from codeanatomy.index.pyrefly import Asked, Pyrefly, Ran, find_pyrefly, run_pyrefly
 from codeanatomy.index.pyrefly_provider import PyreflyProvider, PyreflyShard
 from codeanatomy.index.scip_provider import ScipFileProvider
@@ -90,6 +90,7 @@ class Indexed:
     documents: dict[str, Row] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     shards: int = 0
+    splits: list[Split] = field(default_factory=list)
 
     def occurrences(self, path: str) -> list[Row]:
         """The occurrences in one file."""
@@ -107,13 +108,16 @@ def tree(root: Path, roots: Sequence[str] = ()) -> Tree:
     return Tree(root, files, module_names([file.path for file in files], roots))
 
 
-def read(seen: Tree, results: Iterable[Shard | Failed], onto: Indexed | None = None) -> Indexed:
+def read(seen: Tree, results: Iterable[Shard | Failed | Split], onto: Indexed | None = None) -> Indexed:
     """Read every shard while it can be read; its reader is pickled, as for a worker."""
     indexed = onto or Indexed()
     for result in results:
         if isinstance(result, Failed):
             assert result.path not in indexed.failed
             indexed.failed[result.path] = result.detail
+            continue
+        if isinstance(result, Split):
+            indexed.splits.append(result)
             continue
         indexed.shards += 1
         reader = pickle.loads(pickle.dumps(result.reader()))

@@ -1,4 +1,4 @@
-"""Limits of an indexer: time, memory, surroundings, and nothing left behind."""
+"""ProcessLimits of an indexer: time, memory, surroundings, and nothing left behind."""
 
 import os
 import signal
@@ -9,14 +9,14 @@ import time
 
 import pytest
 
-from codeanatomy.index.process import TAIL_BYTES, IndexerCancelledError, IndexerError, run_limited
+from codeanatomy.index.process import TAIL_BYTES, IndexerCancelledError, IndexerError, ProcessLimits, run_limited
 
 PLENTY = 1 << 30
 
 
 def run(script, tmp_path, *arguments, seconds=20.0, memory_bytes=PLENTY, **options):
     command = [sys.executable, "-I", "-S", "-c", script, *map(str, arguments)]
-    return run_limited(command, cwd=tmp_path, env={}, seconds=seconds, memory_bytes=memory_bytes, **options)
+    return run_limited(command, ProcessLimits(seconds, memory_bytes, **options), cwd=tmp_path, env={})
 
 
 def is_alive(pid):
@@ -79,7 +79,7 @@ def test_nothing_of_our_environment_is_passed_on(tmp_path, monkeypatch):
         "import os, sys; sys.stderr.write(' '.join(sorted(os.environ)) + '|' + os.getcwd() + '|' + sys.stdin.read())"
     )
     finished = run_limited(
-        [sys.executable, "-I", "-S", "-c", script], cwd=tmp_path, env={"ONE": "1"}, seconds=20, memory_bytes=PLENTY
+        [sys.executable, "-I", "-S", "-c", script], ProcessLimits(20, PLENTY), cwd=tmp_path, env={"ONE": "1"}
     )
     names, directory, read = finished.stderr.split("|")
     assert set(names.split()) <= {"ONE", "LC_CTYPE"}  # Python sets the second by itself
@@ -148,11 +148,9 @@ def test_it_dies_with_us(tmp_path):
     ours = f"""
 import sys
 from pathlib import Path
-from codeanatomy.index.process import run_limited
+from codeanatomy.index.process import ProcessLimits, run_limited
 script = "import os, time, pathlib; pathlib.Path('pids').write_text(str(os.getpid())); time.sleep(600)"
-run_limited(
-    [sys.executable, "-I", "-S", "-c", script], cwd=Path({str(tmp_path)!r}), env={{}}, seconds=600, memory_bytes=None
-)
+run_limited([sys.executable, "-I", "-S", "-c", script], ProcessLimits(600), cwd=Path({str(tmp_path)!r}), env={{}})
 """
     parent = subprocess.Popen([sys.executable, "-c", ours])
     try:
@@ -166,11 +164,11 @@ run_limited(
 def test_what_is_not_there_cannot_be_started(tmp_path):
     for missing in (tmp_path / "missing", tmp_path):
         with pytest.raises(IndexerError, match="cannot start"):
-            run_limited([str(missing)], cwd=tmp_path, env={}, seconds=5, memory_bytes=None)
+            run_limited([str(missing)], ProcessLimits(5), cwd=tmp_path, env={})
     with pytest.raises(IndexerError, match="cannot start a process"):
-        run_limited([sys.executable], cwd=tmp_path / "missing", env={}, seconds=5, memory_bytes=None)
+        run_limited([sys.executable], ProcessLimits(5), cwd=tmp_path / "missing", env={})
 
 
 def test_a_command_is_never_looked_up(tmp_path):
     with pytest.raises(ValueError, match="not an absolute path"):
-        run_limited(["python3"], cwd=tmp_path, env={}, seconds=5, memory_bytes=None)
+        run_limited(["python3"], ProcessLimits(5), cwd=tmp_path, env={})

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -102,9 +103,9 @@ def test_a_failure_is_told_with_its_reason(tmp_path, scratch, crash, reason):
 def test_a_file_that_hangs_it_is_the_only_one_without_a_document(tmp_path, scratch, monkeypatch):
     root = write_repository(tmp_path / "repository", {"guilty.py": "", "z.py": "x = 1\n"})
 
-    def impatient(command, **limits):
+    def impatient(command, limits, **surroundings):
         is_guilty = "guilty.py" in Path(command[-1][1:]).read_text()
-        return run_limited(command, **{**limits, "seconds": 0.5 if is_guilty else limits["seconds"]})
+        return run_limited(command, replace(limits, seconds=0.5) if is_guilty else limits, **surroundings)
 
     monkeypatch.setattr(pyrefly, "run_limited", impatient)
     found = index(tree(root), wrapper(tmp_path, "exec sleep 600", real()), scratch / "run")
@@ -115,9 +116,9 @@ def test_a_file_that_hangs_it_is_the_only_one_without_a_document(tmp_path, scrat
 def test_larger_shards_may_take_longer(tmp_path, three, scratch, monkeypatch):
     asked = []
 
-    def written_down(command, **limits):
-        asked.append(limits["seconds"])
-        return run_limited(command, **limits)
+    def written_down(command, limits, **surroundings):
+        asked.append(limits.seconds)
+        return run_limited(command, limits, **surroundings)
 
     monkeypatch.setattr(pyrefly, "run_limited", written_down)
     for size in (0, 1 << 20):

@@ -2,7 +2,7 @@
 
 `fixtures/tricky.scip` is what scip-python 0.6.6 made of `fixtures/tricky`, through a mirror of links in /tmp/tricky:
 
-    run_scip_python(find_scip_python(repo), Path("/tmp/tricky"), Path("tricky.scip"), seconds=120)
+    run_scip_python(find_scip_python(repo), Path("/tmp/tricky"), Path("tricky.scip"), Limits(120, MEMORY_BYTES))
 """
 
 import pickle

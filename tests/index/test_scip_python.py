@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from codeanatomy.index.process import IndexerError
+from codeanatomy.index.process import IndexerError, ProcessLimits
 from codeanatomy.index.scip import open_index
 from codeanatomy.index.scip_python import (
     CONFIGURATION,
+    MEMORY_BYTES,
     ScipPython,
     command_line,
     configuration,
@@ -26,6 +27,7 @@ from codeanatomy.index.scip_python import (
 FIXTURES = Path(__file__).parent / "fixtures"
 NODE = shutil.which("node")
 NOWHERE = Path("/nowhere")
+LIMITS = ProcessLimits(120, MEMORY_BYTES)
 
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
 needs_scip_python = pytest.mark.skipif(
@@ -151,7 +153,7 @@ def test_what_runs_can_start_nothing_and_knows_nothing(tmp_path, monkeypatch):
     tree.mkdir()
     for name in ("python3", "python", "pip3", "git"):
         executable(tree / name, "#!/bin/sh\ntouch BOOM\n")
-    run_scip_python(ScipPython(Path(NODE), script, "1"), tree, tmp_path / "out", seconds=30)
+    run_scip_python(ScipPython(Path(NODE), script, "1"), tree, tmp_path / "out", LIMITS)
     seen = json.loads((tmp_path / "out").read_text())
     assert seen["started"] == ["ENOENT"] * 5
     assert set(seen["variables"]) == {"HOME", "LC_ALL", "PATH", "TMPDIR", "TZ"}
@@ -168,7 +170,7 @@ def test_a_failure_says_why_and_leaves_nothing(tmp_path):
     tree = tmp_path / "tree"
     tree.mkdir()
     with pytest.raises(IndexerError, match=r"scip-python failed: exit code 4: TypeError: no such luck"):
-        run_scip_python(ScipPython(Path(NODE), script, "1"), tree, tmp_path / "out", seconds=30)
+        run_scip_python(ScipPython(Path(NODE), script, "1"), tree, tmp_path / "out", LIMITS)
     assert list(tree.iterdir()) == []
     assert not (tmp_path / "out").exists()
 
@@ -180,7 +182,7 @@ def test_one_that_writes_nothing_has_failed(tmp_path):
     tree = tmp_path / "tree"
     tree.mkdir()
     with pytest.raises(IndexerError, match="scip-python failed"):
-        run_scip_python(ScipPython(Path(NODE), script, "1"), tree, tmp_path / "out", seconds=30)
+        run_scip_python(ScipPython(Path(NODE), script, "1"), tree, tmp_path / "out", LIMITS)
 
 
 def test_a_configuration_of_the_tree_is_neither_obeyed_nor_overwritten(tmp_path):
@@ -190,7 +192,7 @@ def test_a_configuration_of_the_tree_is_neither_obeyed_nor_overwritten(tmp_path)
     tree.mkdir()
     (tree / CONFIGURATION).symlink_to(theirs)
     with pytest.raises(IndexerError, match="in the tree already"):
-        run_scip_python(ScipPython(Path("/n"), Path("/s"), "1"), tree, tmp_path / "out", seconds=30)
+        run_scip_python(ScipPython(Path("/n"), Path("/s"), "1"), tree, tmp_path / "out", LIMITS)
     assert theirs.read_text() == "theirs"
     assert (tree / CONFIGURATION).is_symlink()
 
@@ -198,7 +200,7 @@ def test_a_configuration_of_the_tree_is_neither_obeyed_nor_overwritten(tmp_path)
 @needs_scip_python
 def test_the_fixture_is_what_it_makes_of_the_tree(tmp_path):
     mirror = mirror_of(FIXTURES / "tricky", tmp_path / "tricky")
-    run_scip_python(find_scip_python(NOWHERE), mirror, tmp_path / "out.scip", seconds=120)
+    run_scip_python(find_scip_python(NOWHERE), mirror, tmp_path / "out.scip", LIMITS)
     made, kept = open_index(tmp_path / "out.scip"), open_index(FIXTURES / "tricky.scip")
     if made.tool_version != kept.tool_version:
         pytest.skip(f"the fixture is of scip-python {kept.tool_version}")
@@ -226,7 +228,7 @@ def test_nothing_of_a_hostile_tree_is_run_or_obeyed(tmp_path, monkeypatch):
     (tree / "boom.js").write_text(f"require('fs').writeFileSync('{tree}/BOOM', '')")
     monkeypatch.setenv("NODE_OPTIONS", f"--require={tree}/boom.js")
     monkeypatch.chdir(tree)
-    run_scip_python(find_scip_python(NOWHERE), tree, tmp_path / "out.scip", seconds=120)
+    run_scip_python(find_scip_python(NOWHERE), tree, tmp_path / "out.scip", LIMITS)
     assert list(tmp_path.rglob("BOOM")) == []
     documents = open_index(tmp_path / "out.scip").documents
     assert {"json.py", "setup.py", "venv/bin/x.py", ".hidden/h.py"} <= documents.keys()
@@ -238,6 +240,6 @@ def test_imports_are_found_in_other_trees_too(tmp_path):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)
     tool = find_scip_python(NOWHERE)
-    run_scip_python(tool, tmp_path / "one", tmp_path / "out.scip", seconds=120, search=[tmp_path / "two"])
+    run_scip_python(tool, tmp_path / "one", tmp_path / "out.scip", LIMITS, [tmp_path / "two"])
     index = open_index(tmp_path / "out.scip")
     assert list(index.documents) == ["a.py"]

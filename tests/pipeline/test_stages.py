@@ -16,7 +16,8 @@ from tests.repositories import SHOP, write_repository
 def planned(capsys):
     def plan(root, *options):
         assert main(["plan", str(root), "--json", *options]) == 0
-        return json.loads(capsys.readouterr().out)
+        found = json.loads(capsys.readouterr().out)
+        return {**found, "described": found["stages"], "stages": [stage["name"] for stage in found["stages"]]}
 
     return plan
 
@@ -55,6 +56,7 @@ def test_of_a_rule_that_changed(built, spark, planned, monkeypatch, also_a_file)
         (built / "empty.py").write_text("x = 1\n")
     plan = planned(built)
     assert plan["mode"] == "incremental"
+    assert "cpg_edges" in plan["stages"]
     assert ("cpg_nodes" in plan["stages"]) is also_a_file
     check(plan, ca.build(ca.BuildRequest(built), spark=spark))
 

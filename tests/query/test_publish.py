@@ -1,5 +1,7 @@
 """Published graphs: the same rows, the same bytes when asked, never half a directory."""
 
+import json
+
 import duckdb
 import pyarrow.parquet as pq
 import pytest
@@ -73,3 +75,21 @@ def test_an_unknown_dataset_is_refused(repo, tmp_path):
 def test_an_unknown_format_is_refused(repo, tmp_path):
     with pytest.raises(ca.InputError, match="unknown format 'csv'"):
         publish(ca.open(repo), PublishRequest(tmp_path / "out", "csv"))
+
+
+def test_json_properties_and_diagnostics_are_written_on_demand(repo, tmp_path):
+    graph = ca.open(repo)
+    publish(graph, PublishRequest(tmp_path / "out", props_json=True, diagnostics=True, determinism="canonical"))
+    written = {name.removesuffix(".parquet") for name in contents(tmp_path / "out")}
+    assert {*DEFAULT_TABLES, "cpg_props_json", "run_stages", "run_features", "run_rule_lineage"} <= written
+    properties = pq.read_table(tmp_path / "out" / "cpg_props_json.parquet").to_pylist()
+    nodes = set(graph.sql("SELECT node_id FROM cpg_nodes")["node_id"].to_pylist())
+    assert {row["prop_key"] for row in properties} >= {"bases", "parameters"}
+    for row in properties:
+        assert row["entity_id"] in nodes
+        assert isinstance(json.loads(row["value_json"]), list)
+
+
+def test_an_index_has_no_tables_to_choose(repo, tmp_path):
+    with pytest.raises(ca.InputError, match="writes an index, not tables"):
+        publish(ca.open(repo), PublishRequest(tmp_path / "out", "scip", diagnostics=True))

@@ -148,3 +148,9 @@ def test_a_rule_is_refused_for_the_ids_of_a_rule_that_it_reads():
     sources["sites.calls"] = sources["sites.calls"].replace("concat('c:', c.file_id", "concat('k:', c.file_id")
     with pytest.raises(RuleError, match=r"rule edges.calls: src_id is spelled k:\{file_id\}:\{call_no\}"):
         compile_rules([parse_rule(name, sql) for name, sql in sources.items()])
+
+
+def test_a_kind_without_a_spelling_of_its_ids_is_refused(monkeypatch):
+    monkeypatch.delitem(EDGE_IDS, EdgeKind.CALLS)
+    with pytest.raises(RuleError, match=r"kind CALLS: catalogue/ids\.py does not say"):
+        compile_rules(load_rules())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codeanatomy.catalogue.columns import Dataset, flag, number, text, texts
+from codeanatomy.catalogue.columns import Dataset, flag, long, number, real, text, texts
 
 _OWNER = text("file_id", "the file", required=True)
 _PATH = text("path", "its path", required=True)
@@ -105,6 +105,87 @@ INC_RECONSIDERED_FILES = Dataset(
     ),
 )
 
+RUN_STAGES = Dataset(
+    "run_stages",
+    "The stages of the build, in the order in which they ended.",
+    (
+        number("position", "place in that order, from 0", required=True),
+        text("stage", "name of the stage", required=True),
+        real("seconds", "how long it took; stages of tables overlap"),
+        long("row_count", "rows it computed, if it counted them"),
+        number("statement_count", "statements that Spark planned for it; with the profile dev_debug"),
+        number("scan_count", "operators in their plans that read data; with dev_debug"),
+        number("join_count", "operators that join; with dev_debug"),
+        number("exchange_count", "operators that move rows between tasks; with dev_debug"),
+    ),
+)
+
+RUN_PLANS = Dataset(
+    "run_plans",
+    "Physical plans of the statements that computed the tables; only of builds with the profile dev_debug.",
+    (
+        text("stage", "stage that ran the statement", required=True),
+        texts("rules", "rules whose union the statement is"),
+        text("physical_plan", "the plan, as Spark's EXPLAIN FORMATTED prints it", required=True),
+    ),
+)
+
+RUN_TABLE_READS = Dataset(
+    "run_table_reads",
+    "Data files that the build opened, of all that a version of a table has: the others were pruned.",
+    (
+        text("table_name", "the table", required=True),
+        long("version", "version that was read", required=True),
+        number("file_count", "data files of that version", required=True),
+        number("files_read", "how many of them were opened", required=True),
+        long("byte_count", "their size", required=True),
+        long("bytes_read", "size of those that were opened", required=True),
+    ),
+)
+
+RUN_FALLBACKS = Dataset(
+    "run_fallbacks",
+    "Where the build left its usual way: more work, a second attempt, less memory.",
+    (
+        text("kind", "full_build, restart, split_shard or memory", required=True),
+        text("detail", "what happened", required=True),
+    ),
+)
+
+RUN_FEATURES = Dataset(
+    "run_features",
+    "What was switched on for the build, and in which version.",
+    (
+        text("name", "the feature", required=True),
+        text("value", "its value", required=True),
+    ),
+)
+
+RUN_RULE_LINEAGE = Dataset(
+    "run_rule_lineage",
+    "For each column of each rule, the columns that its value comes from.",
+    (
+        text("rule_name", "the rule", required=True),
+        text("output", "dataset that its rows go to", required=True),
+        text("column_name", "column of that dataset", required=True),
+        text("source", "dataset that the value comes from; null for a constant"),
+        text("source_column", "column of that dataset"),
+    ),
+)
+
+RUN_RULE_CHANGES = Dataset(
+    "run_rule_changes",
+    "How the rules differ from those of the previous build: differences of their syntax trees, not of their texts.",
+    (
+        text("rule_name", "the rule", required=True),
+        text("change_kind", "added, removed or changed", required=True),
+        text("edit", "of a changed rule: insert, remove, move or update; contract if only that changed"),
+        text("expression", "kind of the expression"),
+        text("before", "its SQL in the previous build"),
+        text("after", "its SQL in this build"),
+    ),
+)
+
 RUN_DATASETS: tuple[Dataset, ...] = (
     DIFF_REPORT,
     INC_INVALIDATIONS,
@@ -114,4 +195,11 @@ RUN_DATASETS: tuple[Dataset, ...] = (
     INC_IMPACTED_CALLERS,
     INC_IMPACTED_IMPORTERS,
     INC_RECONSIDERED_FILES,
+    RUN_STAGES,
+    RUN_PLANS,
+    RUN_TABLE_READS,
+    RUN_FALLBACKS,
+    RUN_FEATURES,
+    RUN_RULE_LINEAGE,
+    RUN_RULE_CHANGES,
 )

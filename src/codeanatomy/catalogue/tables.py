@@ -481,6 +481,32 @@ CPG_EDGES = Dataset(
 FACT_OWNER: tuple[Column, ...] = (_OWNER, text("path", "path of the owner", required=True))
 """Columns that a fact row gains when it is read as a row of a file."""
 
+CPG_PROPS = Dataset(
+    "cpg_props",
+    "Every property of every node and edge, one row each, derived from their typed columns.",
+    (
+        text("entity_kind", "node or edge", required=True),
+        text("entity_id", "id of the node or edge", required=True),
+        text("prop_key", "name of the property", required=True),
+        text("value_str", "its value, if it is text"),
+        long("value_int", "its value, if it is a whole number"),
+        real("value_float", "its value, if it is a number"),
+        flag("value_bool", "its value, if it is a truth value", required=False),
+    ),
+)
+
+CPG_PROPS_JSON = Dataset(
+    "cpg_props_json",
+    "Properties of nodes that are lists or objects, as JSON. Computed only where it is read or published.",
+    (
+        text("entity_kind", "node", required=True),
+        text("entity_id", "id of the node", required=True),
+        *FACT_OWNER,
+        text("prop_key", "decorators, bases or parameters of a definition, keywords of a call", required=True),
+        text("value_json", "the value", required=True),
+    ),
+)
+
 FACT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.columns) for d in FACT_DATASETS)
 """Fact datasets as rules and people see them: one row per file and fact."""
 
@@ -530,5 +556,6 @@ VIEWS: tuple[Dataset, ...] = (
     IMPORTS,
     INHERITS,
     DISAGREEMENTS,
+    CPG_PROPS_JSON,
 )
 """Rule outputs that are computed when read."""

@@ -75,6 +75,10 @@ def plan(options: argparse.Namespace) -> int:
         print_table(("file", "reason", "name", "caused by"), rows)
         if len(found.files) > len(shown):
             print_lines(f"… {len(found.files) - len(shown):,} more (--verbose shows all)")
+    if options.verbose and not options.json:
+        print_table(
+            ("stage", "does", "files"), [(each["name"], each["does"], each["files"]) for each in found.described()]
+        )
     if not options.quiet:
         reasons = f" ({'; '.join(found.plan.reasons)})" if found.plan.reasons else ""
         print_message(f"plan: {found.plan.mode}, {len(found.files):,} of {found.total:,} files{reasons}")

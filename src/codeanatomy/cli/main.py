@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PROFILES = ("prod_fast", "dev_debug", "memory_tight")
 STRATEGIES = ("hybrid", "symbol_closure", "import_closure")
 INDEXES = ("auto", "pyrefly", "scip", "none")
+DETERMINISM = ("fast", "stable", "canonical")
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 """Exit codes of a process that a signal ended, as shells report them."""
@@ -78,6 +79,13 @@ def parser() -> Parser:
 
     build = _command(chosen, "build", commands.build, "bring the graph up to date", "codeanatomy build ~/src/django")
     build.add_argument("--full", action="store_true", help="build everything, even if nothing changed")
+    build.add_argument(
+        "--determinism",
+        choices=DETERMINISM,
+        default="stable",
+        help="order of rows in data files: any (fast), by file (stable) or total (canonical); the rows are the same "
+        "(default: stable)",
+    )
     _update_options(build)
     _scan_options(build)
     _engine_options(build)
@@ -222,10 +230,19 @@ def parser() -> Parser:
     publish.add_argument("--build", metavar="ID", help="the build to publish (default: the last)")
     publish.add_argument("--table", action="append", metavar="NAME", help="only this dataset; may be repeated")
     publish.add_argument(
+        "--props-json", action="store_true", help="also write properties that are lists or objects (cpg_props_json)"
+    )
+    publish.add_argument(
+        "--diagnostics",
+        action="store_true",
+        help="also write what the build did, and why: the tables of its run bundle",
+    )
+    publish.add_argument(
         "--determinism",
-        choices=("stable", "canonical"),
+        choices=DETERMINISM,
         default="stable",
-        help="canonical: sorted, so that the same graph gives the same bytes (default: stable)",
+        help="order of rows: any (fast), that of the build (stable), or total, so that the same graph gives the same "
+        "bytes (canonical) (default: stable)",
     )
 
     doctor = _command(

@@ -43,6 +43,7 @@ def build_request(options: argparse.Namespace) -> BuildRequest:
         max_impact_depth=getattr(options, "max_impact_depth", None),
         scratch=getattr(options, "scratch", None),
         moved=getattr(options, "moved", False),
+        determinism=getattr(options, "determinism", "stable"),
         storage_options=_pairs(options.storage_option, "--storage-option"),
         **scan,
         **engine,
@@ -51,7 +52,14 @@ def build_request(options: argparse.Namespace) -> BuildRequest:
 
 def publish_request(options: argparse.Namespace) -> PublishRequest:
     """The request of `publish`."""
-    return PublishRequest(options.out, options.format, options.table, options.determinism)
+    return PublishRequest(
+        out=options.out,
+        format=options.format,
+        tables=options.table,
+        determinism=options.determinism,
+        props_json=options.props_json,
+        diagnostics=options.diagnostics,
+    )
 
 
 def repository(options: argparse.Namespace) -> Repository:

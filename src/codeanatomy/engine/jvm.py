@@ -31,10 +31,11 @@ import codeanatomy
 from codeanatomy.engine.directories import Scratch
 from codeanatomy.engine.java import JavaRuntime
 from codeanatomy.engine.memory import descendants
-from codeanatomy.errors import MachineError
+from codeanatomy.errors import LowMemoryError, MachineError
 
 SPARK_HOME = Path(pyspark.__file__).parent
 OUT_OF_MEMORY_EXIT = 3  # exit code of -XX:+ExitOnOutOfMemoryError
+TOO_LITTLE_MEMORY = "there is not enough free memory; try the memory_tight profile"
 NO_MEMORY = ("Could not reserve enough space", "Cannot allocate memory", "insufficient memory")
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -114,7 +115,7 @@ def gateway_to(process: subprocess.Popen[bytes], launch: Launch) -> JavaGateway:
     connection_file = launch.scratch.path / _GATEWAY
     while not connection_file.is_file():
         if process.poll() is not None:
-            raise MachineError(f"Spark did not start: {start_error_in(launch.log)} (log: {launch.log})")
+            raise start_failure("", start_error_in(launch.log), launch.log)
         time.sleep(_SECONDS_BETWEEN_CHECKS)
     with connection_file.open("rb") as information:
         port, secret = read_int(information), UTF8Deserializer().loads(information)  # type: ignore[no-untyped-call]
@@ -129,6 +130,14 @@ def kill_jvm(process: subprocess.Popen[bytes]) -> None:
         process.wait()
     if process.stdin is not None:
         process.stdin.close()
+
+
+def kill_with_workers(process: subprocess.Popen[bytes]) -> list[int]:
+    """Kill the JVM and its child processes, which are returned."""
+    workers = descendants(process.pid)
+    kill_jvm(process)
+    _kill(workers)
+    return workers
 
 
 def request_stop(process: subprocess.Popen[bytes]) -> list[int]:
@@ -151,31 +160,43 @@ def wait_for_end(process: subprocess.Popen[bytes], workers: Sequence[int], secon
     remaining = list(workers)
     while remaining := [pid for pid in remaining if Path(f"/proc/{pid}").exists()]:
         if time.monotonic() > deadline:
-            for pid in remaining:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            _kill(remaining)
             return
         time.sleep(0.02)
 
 
-def cause_of_death(process: subprocess.Popen[bytes]) -> str | None:
+def _kill(processes: Sequence[int]) -> None:
+    for pid in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def cause_of_death(process: subprocess.Popen[bytes], log: Path) -> MachineError | None:
     """Why the JVM ended, or None if it still runs."""
     try:
         code = process.wait(1)
     except subprocess.TimeoutExpired:
         return None
     if code == OUT_OF_MEMORY_EXIT:
-        return "Spark's heap is too small; give it more with spark.driver.memory"
+        return MachineError(f"Spark's heap is too small; give it more with spark.driver.memory (log: {log})")
     if code == -signal.SIGKILL:
-        return "Spark was killed, most likely for lack of memory; try the memory_tight profile"
-    return f"Spark's JVM ended unexpectedly with exit code {code}"
+        return LowMemoryError(
+            f"Spark was killed, most likely for lack of memory; try the memory_tight profile (log: {log})"
+        )
+    return MachineError(f"Spark's JVM ended unexpectedly with exit code {code} (log: {log})")
+
+
+def start_failure(place: str, cause: str, log: Path) -> MachineError:
+    """The error of a Spark that did not start."""
+    kind = LowMemoryError if cause == TOO_LITTLE_MEMORY else MachineError
+    return kind(f"Spark did not start{place}: {cause} (log: {log})")
 
 
 def start_error_in(log: Path) -> str:
     """The line of the log that explains best why Spark did not start."""
     lines = [line.strip(" #\t") for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     if any(mark in line for line in lines for mark in NO_MEMORY):
-        return "there is not enough free memory; try the memory_tight profile"
+        return TOO_LITTLE_MEMORY
     candidates = [line for line in lines if line and " WARN" not in line and not line.startswith(("WARN", "at "))]
     line = next((line for line in candidates if " ERROR " in line), (candidates or ["it printed nothing"])[0])
     return re.sub(r'^Exception in thread "\w+" [\w.$]+: ', "", line)

@@ -12,7 +12,7 @@ from codeanatomy.errors import InputError
 
 @dataclass(frozen=True)
 class Profile:
-    """Limits of a session on this machine, and the level of its log."""
+    """Limits of a session on this machine, the level of its log, and whether a build records its physical plans."""
 
     name: str
     heap_mb: int
@@ -21,6 +21,7 @@ class Profile:
     arrow_batch_rows: int
     adaptive: bool
     log_level: str
+    records_plans: bool = False
 
     def heap_for(self, machine_mb: int) -> int:
         """The driver's heap in MB on a machine of this size."""
@@ -33,7 +34,7 @@ class Profile:
 
 # Every task may have a Python worker of some 250 MB beside it: eight of them, the driver and a full heap fit in 6 GB.
 PROD_FAST = Profile("prod_fast", 2560, 0.4, 8, 10_000, adaptive=True, log_level="warn")
-DEV_DEBUG = Profile("dev_debug", 2560, 0.4, 8, 10_000, adaptive=True, log_level="info")
+DEV_DEBUG = Profile("dev_debug", 2560, 0.4, 8, 10_000, adaptive=True, log_level="info", records_plans=True)
 MEMORY_TIGHT = Profile("memory_tight", 1024, 0.4, 2, 1_000, adaptive=True, log_level="warn")
 
 PROFILES = {profile.name: profile for profile in (PROD_FAST, DEV_DEBUG, MEMORY_TIGHT)}

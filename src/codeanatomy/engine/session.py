@@ -6,10 +6,12 @@ Callers must not assume that a session is local: it may be one on a Spark Connec
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,8 +33,10 @@ from codeanatomy.engine.jvm import (
     gateway_to,
     isolated_environment,
     kill_jvm,
+    kill_with_workers,
     request_stop,
     start_error_in,
+    start_failure,
     start_jvm,
     wait_for_end,
 )
@@ -45,15 +49,25 @@ LOG = "spark.codeanatomy.log"
 SECONDS_TO_STOP = 10.0
 
 
+Connect = Callable[[], SparkSession]
+"""Waits for an engine that is starting; returns its session."""
+
+
 @contextlib.contextmanager
 def open_engine(settings: EngineSettings | None = None) -> Iterator[SparkSession]:
     """A Spark session; its JVM, workers and files are removed when the block ends."""
-    settings = settings or EngineSettings()
+    with start_engine(settings or EngineSettings()) as connect:
+        yield connect()
+
+
+@contextlib.contextmanager
+def start_engine(settings: EngineSettings) -> Iterator[Connect]:
+    """An engine that starts while the block goes on, and ends with it."""
     if SparkContext._gateway is not None or SparkSession.getActiveSession() is not None:
         raise InputError("this Python process already runs Spark", hint="use a process of its own for CodeAnatomy")
-    session = _remote_session(settings, settings.remote) if settings.remote else own_session(settings)
-    with libraries_quiet(), session as spark:
-        yield spark
+    engine = _remote_engine(settings, settings.remote) if settings.remote else own_engine(settings)
+    with libraries_quiet(), engine as connect:
+        yield connect
 
 
 def log_of(spark: SparkSession) -> Path | None:
@@ -76,8 +90,14 @@ def session_options(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[No
 
 
 @contextlib.contextmanager
-def own_session(settings: EngineSettings, seconds_to_stop: float = SECONDS_TO_STOP) -> Iterator[SparkSession]:
-    """A session whose JVM is a child of this process."""
+def own_engine(settings: EngineSettings, seconds_to_stop: float | None = None) -> Iterator[Connect]:
+    """An engine whose JVM is a child of this process.
+
+    At the end a JVM that does everything itself is killed: nothing of it is needed any more, and a regular end takes
+    seconds. One that uses a cluster has `seconds_to_stop`, to release what it holds there.
+    """
+    if seconds_to_stop is None:
+        seconds_to_stop = 0.0 if settings.is_local else SECONDS_TO_STOP
     java = require_java()
     cache = cache_directory()
     log = new_log(cache)
@@ -98,20 +118,24 @@ def own_session(settings: EngineSettings, seconds_to_stop: float = SECONDS_TO_ST
             config=cache / "conf",
             is_local=settings.is_local,
         )
-        with isolated_environment(launch):
-            with signals_wait():
-                process = start_jvm(launch)
-                ending.callback(_disconnect, process, seconds_to_stop)
-            spark = _connect(gateway_to(process, launch), launch)
+        with isolated_environment(launch), signals_wait():
+            process = start_jvm(launch)
+            ending.callback(_disconnect, process, seconds_to_stop)
+
+        @functools.cache
+        def connect() -> SparkSession:
+            with isolated_environment(launch):
+                return _connect(gateway_to(process, launch), launch)
+
         try:
-            yield spark
+            yield connect
         except (CapturedException, Py4JJavaError) as error:
             # Its text is in the JVM and would be lost with it.
             raise PySparkException(text_of(error)).with_traceback(error.__traceback__) from None
         except (Py4JError, OSError, EOFError) as error:
-            if (death := cause_of_death(process)) is None:
+            if (death := cause_of_death(process, log)) is None:
                 raise
-            raise MachineError(f"{death} (log: {log})") from error
+            raise death from error
     if archive:
         train_in_background(archive)
 
@@ -160,9 +184,7 @@ def _connect(gateway: JavaGateway, launch: Launch) -> SparkSession:
     except (PySparkException, Py4JError) as error:
         has_cause = isinstance(error, PySparkException | Py4JJavaError)
         cause = cause_of(error) if has_cause else start_error_in(launch.log)
-        raise MachineError(
-            f"Spark did not start on {launch.conf['spark.master']}: {cause} (log: {launch.log})"
-        ) from None
+        raise start_failure(f" on {launch.conf['spark.master']}", cause, launch.log) from None
 
 
 def _ignore_error(request: object, client_address: object) -> None:
@@ -174,11 +196,13 @@ def _disconnect(process: subprocess.Popen[bytes], seconds_to_stop: float) -> Non
     if context is None:
         kill_jvm(process)
     else:
-        workers = request_stop(process)
-        # The JVM is already stopping Spark; this ends the threads of this process.
+        workers = request_stop(process) if seconds_to_stop else kill_with_workers(process)
+        # The JVM is gone, or stopping Spark; this ends the threads of this process, the slowest by itself.
+        threading.Thread(target=context._accumulatorServer.shutdown, daemon=True).start()
+        context._accumulatorServer = None  # type: ignore[assignment]
         context._jsc = None
         context.stop()
-        wait_for_end(process, workers, seconds_to_stop)
+        wait_for_end(process, workers, seconds_to_stop or SECONDS_TO_STOP)
     if gateway is not None:
         with contextlib.suppress(Py4JError, OSError):
             gateway.shutdown()
@@ -188,7 +212,7 @@ def _disconnect(process: subprocess.Popen[bytes], seconds_to_stop: float) -> Non
 
 
 @contextlib.contextmanager
-def _remote_session(settings: EngineSettings, url: str) -> Iterator[SparkSession]:
+def _remote_engine(settings: EngineSettings, url: str) -> Iterator[Connect]:
     address = urlsplit(url)
     if address.scheme != "sc" or not address.hostname:
         raise InputError(f"{url} is not the address of a Spark Connect server", hint="it looks like sc://host:15002")
@@ -204,7 +228,7 @@ def _remote_session(settings: EngineSettings, url: str) -> Iterator[SparkSession
     try:
         for key, value in settings.sql_conf().items():
             spark.conf.set(key, value)
-        yield spark
+        yield lambda: spark
     finally:
         spark.stop()
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # set by pyspark; a later session may be local

@@ -19,7 +19,7 @@ from codeanatomy.engine.directories import cache_directory, scratch_directory
 from codeanatomy.engine.frames import frame_of
 from codeanatomy.engine.java import require_java
 from codeanatomy.engine.profiles import MEMORY_TIGHT
-from codeanatomy.engine.session import own_session
+from codeanatomy.engine.session import own_engine
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import MachineError
 
@@ -54,7 +54,8 @@ def _train(archive: Path) -> None:
         archive=False,
         conf={"spark.driver.extraJavaOptions": f'"-XX:ArchiveClassesAtExit={archive}"'},
     )
-    with own_session(settings, SECONDS_TO_WRITE) as spark, scratch_directory() as scratch:
+    with own_engine(settings, SECONDS_TO_WRITE) as connect, scratch_directory() as scratch:
+        spark = connect()
         for adaptive in ("true", "false"):
             spark.conf.set("spark.sql.adaptive.enabled", adaptive)
             for broadcast in ("10MB", "-1"):

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
@@ -83,15 +83,16 @@ class Finished:
         return f"{ended}: {(telling or lines)[-1][:300]}" if lines else ended
 
 
-def run_limited(
-    command: Sequence[str],
-    *,
-    cwd: Path,
-    env: Mapping[str, str],
-    seconds: float,
-    memory_bytes: int | None,
-    cancelled: threading.Event | None = None,
-) -> Finished:
+@dataclass(frozen=True)
+class ProcessLimits:
+    """When a command is stopped: after so many seconds, or when `cancelled` is set; and how much memory it may use."""
+
+    seconds: float
+    memory_bytes: int | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+def run_limited(command: Sequence[str], limits: ProcessLimits, *, cwd: Path, env: Mapping[str, str]) -> Finished:
     """Run `command`, whose first word is an absolute path, and return how it ended; raise if it was late or cancelled.
 
     It reads nothing on stdin, and what it writes on stdout is lost: let it write its result to a file.
@@ -99,14 +100,14 @@ def run_limited(
     name = Path(command[0]).name
     if not Path(command[0]).is_absolute():
         raise ValueError(f"not an absolute path: {command[0]}")
-    limited = [sys.executable, "-I", "-S", "-c", _LIMITED, str(os.getpid()), str(memory_bytes or 0), *command]
+    limited = [sys.executable, "-I", "-S", "-c", _LIMITED, str(os.getpid()), str(limits.memory_bytes or 0), *command]
     started = time.monotonic()
-    if cancelled and cancelled.is_set():
+    if limits.cancelled.is_set():
         raise IndexerCancelledError(f"{name} was cancelled")
     with _started(limited, cwd, env) as child:
         tail = _Tail(child.stderr)
         try:
-            code = _wait(child, name, seconds, cancelled or threading.Event())
+            code = _wait(child, name, limits)
         finally:
             _kill_group(child)
             printed = tail.read()
@@ -137,13 +138,13 @@ def _started(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Itera
         child.wait()
 
 
-def _wait(child: subprocess.Popen[bytes], name: str, seconds: float, cancelled: threading.Event) -> int:
+def _wait(child: subprocess.Popen[bytes], name: str, limits: ProcessLimits) -> int:
     """The exit code of `child`, if it ends in time and is not cancelled."""
-    ends = time.monotonic() + seconds
-    while not cancelled.is_set():
+    ends = time.monotonic() + limits.seconds
+    while not limits.cancelled.is_set():
         left = ends - time.monotonic()
         if left <= 0:
-            raise IndexerError(f"{name} was stopped after {seconds:g} s")
+            raise IndexerError(f"{name} was stopped after {limits.seconds:g} s")
         with suppress(subprocess.TimeoutExpired):
             return child.wait(timeout=min(_PATIENCE, left))
     raise IndexerCancelledError(f"{name} was cancelled")

@@ -31,6 +31,14 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Split:
+    """A shard of so many files that the indexer failed on, which is indexed again in two halves."""
+
+    files: int
+    detail: str
+
+
+@dataclass(frozen=True)
 class IndexTask:
     """What a provider is to index: files of the repository at `root`, all of them or those at the paths in `only`.
 
@@ -67,7 +75,7 @@ class Shard(Protocol):
         """The function that reads the documents; pickled for workers."""
 
 
-Results = Generator[Shard | Failed, None, None]
+Results = Generator[Shard | Failed | Split, None, None]
 
 
 class Provider(Protocol):

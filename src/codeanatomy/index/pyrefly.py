@@ -21,8 +21,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from codeanatomy.index.process import IndexerCancelledError, IndexerError, run_limited
-from codeanatomy.index.provider import Failed
+from codeanatomy.index.process import IndexerCancelledError, IndexerError, ProcessLimits, run_limited
+from codeanatomy.index.provider import Failed, Split
 
 PYTHON_VERSION: Final = "3.13"
 """The language version that is assumed; ours to choose, so that a report does not depend on the machine."""
@@ -85,7 +85,7 @@ def find_pyrefly() -> Pyrefly | None:
 
 def run_pyrefly(
     pyrefly: Pyrefly, files: Sequence[Asked], trees: Sequence[Path], scratch: Path, cancelled: Event
-) -> Generator[Ran | Failed, None, None]:
+) -> Generator[Ran | Failed | Split, None, None]:
     """Index `files`; the report of a shard is deleted when the next one is requested."""
     broken = {file.path for file in files if _LINE_BREAK.search(str(file.link))}
     yield from (Failed(path, "its name has a line break") for path in sorted(broken))
@@ -104,6 +104,7 @@ def run_pyrefly(
                 if len(shard) == 1:
                     yield Failed(shard[0].path, str(error))
                 else:
+                    yield Split(len(shard), str(error))
                     middle = len(shard) // 2
                     pending += [shard[middle:], shard[:middle]]
                 continue
@@ -157,11 +158,9 @@ def _run(
             "--progress-bar=no",
             f"@{listed}",
         ],
+        ProcessLimits(_SECONDS + _SECONDS_PER_MEGABYTE * megabytes, _MEMORY_BYTES, cancelled),
         cwd=folder,
         env={"HOME": str(folder), "TMPDIR": str(folder)},
-        seconds=_SECONDS + _SECONDS_PER_MEGABYTE * megabytes,
-        memory_bytes=_MEMORY_BYTES,
-        cancelled=cancelled,
     )
     if completed.returncode not in (0, 1):  # 1: it found type errors
         raise IndexerError(f"pyrefly failed with {completed.reason()}")

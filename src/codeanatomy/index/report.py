@@ -36,8 +36,6 @@ from codeanatomy.index.documents import (
     fingerprint_of,
 )
 
-PROVIDER: Final = "pyrefly"
-
 _MODULE_ID: Final = re.compile(rb'"module_id":(\d+)')
 _CLASS_ID: Final = re.compile(rb'"module_id":(\d+),"module_name":"[^"]*","class_id":(\d+)')
 _DOTTED: Final = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)+")

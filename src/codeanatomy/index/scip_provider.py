@@ -19,10 +19,10 @@ from codeanatomy.catalogue.columns import table_of
 from codeanatomy.errors import InputError
 from codeanatomy.index.documents import Symbol, as_batch, finished_or_failed, sites_in
 from codeanatomy.index.mirror import Mirror
-from codeanatomy.index.process import IndexerCancelledError
+from codeanatomy.index.process import IndexerCancelledError, ProcessLimits
 from codeanatomy.index.provider import Failed, IndexTask, Reader, Results
 from codeanatomy.index.scip import ScipIndex, open_index, read_document, read_external_symbols
-from codeanatomy.index.scip_python import ScipPython, run_scip_python
+from codeanatomy.index.scip_python import MEMORY_BYTES, ScipPython, run_scip_python
 from codeanatomy.repo.reading import open_regular, read_regular
 
 SHARD_BYTES: Final = 64 << 20
@@ -102,7 +102,7 @@ class ScipPythonProvider:
         made = task.scratch / "index.scip"
         seconds = _SECONDS + _SECONDS_PER_MEGABYTE * sum(readable.values()) / (1 << 20)
         try:
-            run_scip_python(self.tool, tree, made, seconds=seconds, search=others, cancelled=task.cancelled)
+            run_scip_python(self.tool, tree, made, ProcessLimits(seconds, MEMORY_BYTES, task.cancelled), others)
         except IndexerCancelledError:
             return
         index = open_index(made)

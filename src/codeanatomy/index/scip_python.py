@@ -25,10 +25,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import Any, Final
 
-from codeanatomy.index.process import IndexerError, run_limited
+from codeanatomy.index.process import IndexerError, ProcessLimits, run_limited
 
 CONFIGURATION: Final = "scip-pyrightconfig.json"
 """The first file that scip-python looks for."""
@@ -55,14 +54,7 @@ def find_scip_python(repo: Path) -> ScipPython | None:
 
 
 def run_scip_python(
-    tool: ScipPython,
-    tree: Path,
-    out: Path,
-    *,
-    seconds: float,
-    search: Sequence[Path] = (),
-    memory_bytes: int = MEMORY_BYTES,
-    cancelled: Event | None = None,
+    tool: ScipPython, tree: Path, out: Path, limits: ProcessLimits, search: Sequence[Path] = ()
 ) -> None:
     """Index the directory `tree` into the file `out`; paths of documents are relative to `tree`.
 
@@ -72,14 +64,8 @@ def run_scip_python(
     top = tree.resolve()  # scip-python compares paths as texts
     with tempfile.TemporaryDirectory(prefix="scip-python-", dir=out.parent) as name, _configured(top, search):
         scratch = Path(name).resolve()
-        finished = run_limited(
-            command_line(tool, top, scratch, memory_bytes),
-            cwd=scratch,
-            env=environment(scratch),
-            seconds=seconds,
-            memory_bytes=memory_bytes,
-            cancelled=cancelled,
-        )
+        command = command_line(tool, top, scratch, limits.memory_bytes or MEMORY_BYTES)
+        finished = run_limited(command, limits, cwd=scratch, env=environment(scratch))
         written = scratch / "index.scip"
         if finished.returncode != 0 or not written.is_file():
             raise IndexerError(f"scip-python failed: {finished.reason()}")

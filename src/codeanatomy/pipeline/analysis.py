@@ -1,19 +1,19 @@
 """Find out what a build has to do: extract new contents, index what must be indexed, tell which files are affected.
 
-`plan` and `build` run the same analysis. Of a full build there is nothing to find out: every file is affected.
+`plan` and `build` run the same stages. Of a full build there is nothing to find out: every file is affected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
-from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, MODULE_LOOKUPS
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, MODULE_LOOKUPS
 from codeanatomy.engine.rows import computed, in_driver, rows_of
 from codeanatomy.impact.affected import (
     AnswersToCompare,
@@ -23,6 +23,7 @@ from codeanatomy.impact.affected import (
     impact_of_everything,
     owners_to_compare,
     questions_to_ask,
+    with_rule_changes,
 )
 from codeanatomy.impact.dependents import Dependents, Lookups, direct_dependents, transitive_dependents
 from codeanatomy.impact.documents import IDENTITY, DocumentChanges, Propagation
@@ -38,31 +39,18 @@ from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.indexing import Indexing, indexing, read_documents
 from codeanatomy.pipeline.inputs import files_at
 from codeanatomy.pipeline.plan import Plan
+from codeanatomy.pipeline.progress import EXTRACT, IMPACT, INDEX
 from codeanatomy.pipeline.request import Mode, Strategy
-from codeanatomy.pipeline.scope import Scope
-from codeanatomy.pipeline.stages import EXTRACT, IMPACT, INDEX
+from codeanatomy.pipeline.scope import ALL, Scope
+from codeanatomy.pipeline.work import Work
 from codeanatomy.repo.files import file_table
 from codeanatomy.resolve.index import Index
 from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import WrittenTable, read_arrow
+from codeanatomy.store.tables import read_arrow
 
 ASSUMED_RATIO = 2.0
 """What rebuilding a file costs in an update, next to a full build, until that was measured."""
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """What a build will do, and what it found out on the way.
-
-    `documents` are those that changed. A full build has nothing to compare them with, and has `written` them.
-    """
-
-    facts: Facts
-    impact: Impact
-    documents: DocumentChanges | None = None
-    written: Mapping[str, WrittenTable] = field(default_factory=dict)
-    indexing_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -99,45 +87,50 @@ def affects_everything(build: Build) -> Impact:
     return impact_of_everything(file_changes(build), kind, "; ".join(build.plan.reasons))
 
 
-def analyse(build: Build, started: Indexing | None = None) -> Analysis:
-    """Find what the changes since the last build affect; `started` is an indexer at work on all files."""
-    if build.is_full and build.engine is not None:
-        build.engine.session()  # the indexer works meanwhile
+def work_of(build: Build, started: Indexing | None = None) -> Work:
+    """What a build knows before its first stage."""
+    return Work(Facts(build.state, build.pin(FACTS.name)), Impact(file_changes(build), ()), started=started)
+
+
+def extract_facts(build: Build, work: Work) -> Work:
+    """Extract what is missing of the facts of the snapshot."""
     with build.clock.stage(EXTRACT) as stage:
         facts = extract(build)
         stage.rows = facts.extracted
-    if build.is_full:
-        return _everything(build, facts, started)
-    evidence = _evidence(build, facts)
-    changes: DocumentChanges | None = None
-    seconds = 0.0
-    if build.inputs.provider is not None:
-        with build.clock.stage(INDEX) as stage:
-            changes, seconds = _changed_documents(build, facts, evidence)
-            stage.rows = changes.indexed
-            evidence = evidence.with_redefined(changes.redefined)
-    with build.clock.stage(IMPACT) as stage:
-        impact = _impact(build, facts, evidence, changes)
-        stage.rows = len(impact.files)
-    return Analysis(facts, impact, changes, indexing_seconds=seconds)
+    return replace(work, facts=facts)
 
 
-def _everything(build: Build, facts: Facts, started: Indexing | None) -> Analysis:
-    """Every file is affected."""
-    impact = affects_everything(build)
-    if started is None:
-        return Analysis(facts, impact)
+def index_documents(build: Build, work: Work) -> Work:
+    """Index the files whose documents can have changed; of a full build, every file."""
     with build.clock.stage(INDEX) as stage:
-        from codeanatomy.pipeline.tables import write_documents  # noqa: PLC0415 - loads Spark
+        if work.started is not None:
+            from codeanatomy.pipeline.tables import write_documents  # noqa: PLC0415 - loads Spark
 
-        written = write_documents(build, read_documents(build, facts, started, build.inputs.source_bytes()))
-        stage.rows = written.pin.rows
-    return Analysis(facts, impact, written={DOCUMENTS.name: written}, indexing_seconds=started.seconds)
+            rows = read_documents(build, work.facts, work.started, build.inputs.source_bytes())
+            written = write_documents(build, rows)
+            stage.rows = written.pin.rows
+            return replace(work, written={DOCUMENTS.name: written}, indexing_seconds=work.started.seconds)
+        evidence = _evidence(build, work)
+        changes, seconds = _changed_documents(build, work.facts, evidence)
+        stage.rows = changes.indexed
+    evidence = evidence.with_redefined(changes.redefined)
+    return replace(work, evidence=evidence, documents=changes, indexing_seconds=seconds)
 
 
-def _evidence(build: Build, facts: Facts) -> Evidence:
+def find_affected(build: Build, work: Work) -> Work:
+    """Find the files that the changes affect, and whose rows that replaces; of a full build, all."""
+    with build.clock.stage(IMPACT) as stage:
+        if build.is_full:
+            return replace(work, impact=affects_everything(build), scope=ALL)
+        impact = _impact(build, work.facts, work.evidence or _evidence(build, work), work.documents)
+        stage.rows = len(impact.files)
+    work = replace(work, impact=impact)
+    return replace(work, scope=_scope_of(build, work))
+
+
+def _evidence(build: Build, work: Work) -> Evidence:
     """What changed, and what the last build knows."""
-    changes = file_changes(build)
+    changes, facts = work.impact.changes, work.facts
     return Evidence(
         changes=changes,
         modules=module_changes(changes, facts.names),
@@ -213,9 +206,9 @@ def cheaper_in_full(build: Build, impact: Impact, max_depth: int | None) -> Plan
     return replace(plan, mode=Mode.FULL, reasons=(*plan.reasons, reason))
 
 
-def scope_of(build: Build, analysis: Analysis) -> Scope:
+def _scope_of(build: Build, work: Work) -> Scope:
     """Whose rows the impact of an update replaces."""
-    impact, documents = analysis.impact, analysis.documents
+    impact, documents = work.impact, work.documents
     rebuilt, gone, asked = impact.rebuilt(), impact.gone(), impact.asked
     if documents is not None:
         rebuilt |= documents.changed & {GLOBAL_OWNER}
@@ -240,3 +233,9 @@ def _external_names(answers: pa.Table) -> set[tuple[Any, ...]]:
         (target, name, kind, status, question if question.startswith("y:") else None)
         for target, name, kind, status, question in zip(*columns, strict=True)
     }
+
+
+def with_rules(impact: Impact, plan: Plan) -> Impact:
+    """The impact, with the files that are rebuilt in some tables because a rule changed."""
+    changed = ", ".join(sorted(each.name for each in plan.invalidations if each.tables))
+    return with_rule_changes(impact, changed) if changed and plan.mode is not Mode.FULL else impact

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from codeanatomy.engine.memory import PeakMemory
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.pipeline.inputs import BuildInputs
+from codeanatomy.pipeline.journal import Journal
 from codeanatomy.pipeline.plan import Plan
-from codeanatomy.pipeline.progress import StageClock
+from codeanatomy.pipeline.progress import START, StageClock
 from codeanatomy.pipeline.request import Mode, Strategy
 from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.state import State
@@ -24,29 +26,36 @@ from codeanatomy.store.tables import TablePin
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from codeanatomy.engine.session import Connect
+
 TASK_BYTES = 2 << 20
 """Source bytes per task: few files to open again, yet no core waits long for the last task."""
 
-START = "start"
-
 
 class Engine:
-    """The Spark session of a build, started when it is first needed."""
+    """The Spark session of a build, which can start while other work is done."""
 
     def __init__(self, settings: EngineSettings, clock: StageClock, spark: SparkSession | None = None) -> None:
         """A session that is given is used as it is, and left running."""
         self._settings = settings
         self._clock = clock
         self._session = spark
+        self._connect: Connect | None = None
         self._started = ExitStack()
 
-    def session(self) -> SparkSession:
-        """The session."""
-        if self._session is None:
-            from codeanatomy.engine.session import open_engine  # noqa: PLC0415 - a build without work loads no Spark
+    def start(self) -> Connect:
+        """Let Spark start, and do not wait for it."""
+        if self._connect is None:
+            from codeanatomy.engine.session import start_engine  # noqa: PLC0415 - a build without work loads no Spark
 
+            self._connect = self._started.enter_context(start_engine(self._settings))
+        return self._connect
+
+    def session(self) -> SparkSession:
+        """The session, once it is there."""
+        if self._session is None:
             with self._clock.stage(START):
-                self._session = self._started.enter_context(open_engine(self._settings))
+                self._session = self.start()()
         return self._session
 
     def __enter__(self) -> Engine:
@@ -71,6 +80,8 @@ class Build:
     strategy: Strategy
     clock: StageClock
     engine: Engine | None = None
+    journal: Journal = field(default_factory=Journal)
+    peak: PeakMemory = field(default_factory=PeakMemory)
 
     @property
     def is_full(self) -> bool:

@@ -25,11 +25,12 @@ from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.engine.directories import scratch_directory
 from codeanatomy.engine.rows import as_frame, computed, map_batches
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
-from codeanatomy.index.provider import Failed, IndexTask, Provider, Reader, Shard
+from codeanatomy.index.provider import Failed, IndexTask, Provider, Reader, Shard, Split
 from codeanatomy.index.pyrefly import SHARD_BYTES
 from codeanatomy.pipeline.context import Build, task_count
 from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
+from codeanatomy.pipeline.journal import FallbackKind
 from codeanatomy.repo.files import file_table
 from codeanatomy.repo.snapshot import Stamp
 from codeanatomy.store.paths import SCRATCH
@@ -49,6 +50,7 @@ class Indexing:
     ) -> None:
         self.provider = provider
         self.failed: list[Failed] = []
+        self.splits: list[Split] = []
         self.seconds = 0.0
         self._inputs = inputs
         self._cancelled = Event()
@@ -58,7 +60,7 @@ class Indexing:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="indexing")
         self._next = self._pool.submit(self._advance)
 
-    def _advance(self) -> Shard | Failed | None:
+    def _advance(self) -> Shard | Failed | Split | None:
         began = time.monotonic()
         result = next(self._results, None)
         self.seconds += time.monotonic() - began
@@ -69,6 +71,8 @@ class Indexing:
         while (result := self._next.result()) is not None:
             if isinstance(result, Failed):
                 self.failed.append(result)
+            elif isinstance(result, Split):
+                self.splits.append(result)
             else:
                 self._refuse_changes()
                 yield result
@@ -148,6 +152,8 @@ def read_documents(build: Build, facts: Facts, started: Indexing, source_bytes: 
         rows = facts.of_files(_files_of(shard, files), ["line_starts", *SITE_COLUMNS], spark)
         documents = map_batches(_spread(rows, source_bytes), _Reading(shard.reader()), DOCUMENTS)
         found.append(documents if shard.is_last else computed(documents))  # its report goes
+    for split in started.splits:
+        build.journal.note(FallbackKind.SPLIT_SHARD, f"{split.files} files are indexed in halves: {split.detail}")
     found.append(pa.Table.from_batches([_others(files, started)]))
     if spark is None:
         return pa.concat_tables(found)

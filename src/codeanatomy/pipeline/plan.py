@@ -109,15 +109,19 @@ def plan_build(last: BuildRecord | None, inputs: BuildInputs, *, full: bool) -> 
     reasons = ["files changed"] if last.snapshot_id != inputs.snapshot.snapshot_id else []
     if before.get(_INDEX_CONTENT) != current.get(_INDEX_CONTENT):
         reasons.append("index changed")
-    for name in sorted(name for name in current.keys() | before.keys() if name.startswith(_RULE)):
-        if before.get(name) == current.get(name):
-            continue
+    for rule in changed_rules(before, current):
+        name = f"{_RULE}{rule}"
         outputs = {value.split(" ")[0] for value in (before.get(name), current.get(name)) if value}
         if tables := _made_from(outputs, rules):
-            rule = name.removeprefix(_RULE)
             invalidations.append(Invalidation("rule", rule, tables))
             reasons.append(f"rule {rule} changed")
     return Plan(Mode.INCREMENTAL if reasons else Mode.NOOP, tuple(reasons), tuple(invalidations))
+
+
+def changed_rules(before: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
+    """The rules that differ between two builds with these fingerprints, by name."""
+    differing = (name for name in current.keys() | before.keys() if before.get(name) != current.get(name))
+    return sorted(name.removeprefix(_RULE) for name in differing if name.startswith(_RULE))
 
 
 def _made_from(outputs: set[str], rules: Sequence[CompiledRule]) -> tuple[str, ...]:

@@ -20,14 +20,14 @@ from codeanatomy.repo.snapshot import ScannedFile, Skipped
 from codeanatomy.store.tables import TablePin, read_arrow
 
 if TYPE_CHECKING:
-    from codeanatomy.pipeline.analysis import Analysis
+    from codeanatomy.pipeline.work import Work
 
 SYNTAX_ERROR = "syntax_error"
 NOT_INDEXED = "not_indexed"
 _REASONS = {"decoder": "undecodable", "tree-sitter": SYNTAX_ERROR}
 
 
-def find_problems(build: Build, analysis: Analysis, documents: Documents | None) -> tuple[Problem, ...]:
+def find_problems(build: Build, work: Work, documents: Documents | None) -> tuple[Problem, ...]:
     """One entry per file with a problem, by path; a file with many errors is reported by its first.
 
     Files that did not change have the problems they had, but for their documents.
@@ -36,11 +36,11 @@ def find_problems(build: Build, analysis: Analysis, documents: Documents | None)
     changed = {file.path for file in files}
     known: dict[str, Problem] = {}
     if build.last and not build.is_full:
-        changed = set(analysis.impact.changes.rebuilt())
+        changed = set(work.impact.changes.rebuilt())
         before = (Problem(**each) for each in build.last.figures["problems"])
         known = {each.path: each for each in before if each.path not in changed and each.reason != NOT_INDEXED}
     contents = {file.content_id for file in files if file.path in changed and file.content_id}
-    rows = analysis.facts.rows(contents, ["parse_errors"])
+    rows = work.facts.rows(contents, ["parse_errors"])
     flawed = rows.filter(pc.list_value_length(pc.field("parse_errors")) > 0).to_pylist()
     errors = {row["content_id"]: row["parse_errors"] for row in flawed}
     for file in files:

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from codeanatomy.pipeline.request import Stage
+from codeanatomy.pipeline.request import FinishedStage
+
+SCAN = "scan"
+START = "start"
+EXTRACT = "extract"
+INDEX = "index"
+IMPACT = "impact"
+PUBLISH = "publish"
 
 
 class Listener(Protocol):
@@ -36,7 +43,7 @@ class StageClock:
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
         self.began = time.monotonic()
-        self.stages: list[Stage] = []
+        self.stages: list[FinishedStage] = []
         self._planned: set[str] = set()
 
     def restart(self) -> None:
@@ -57,7 +64,7 @@ class StageClock:
         running = RunningStage()
         start = time.monotonic()
         yield running
-        self.stages.append(Stage(name, time.monotonic() - start, running.rows))
+        self.stages.append(FinishedStage(name, time.monotonic() - start, running.rows))
 
     def seconds(self) -> float:
         """Since the build began."""

@@ -7,7 +7,6 @@ can replay it: with another extractor, resolver or schema there is nothing to co
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,21 +17,20 @@ from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, REPO_FILES, STORED_TA
 from codeanatomy.engine.directories import scratch_directory
 from codeanatomy.errors import InputError, StateError
 from codeanatomy.index.documents import INDEX_REVISION
+from codeanatomy.pipeline.bundle import recorded_rules
 from codeanatomy.pipeline.context import Build, Engine
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.inputs import BuildInputs, engine_settings
 from codeanatomy.pipeline.plan import Plan, fingerprints
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
-from codeanatomy.pipeline.publishing import MANIFEST, RULES
 from codeanatomy.pipeline.request import BuildRequest, Mode, Strategy
 from codeanatomy.pipeline.scope import ALL
 from codeanatomy.pipeline.verify import TableComparison, _compare_table, _Side
 from codeanatomy.repo.snapshot import ScannedFile, Snapshot, snapshot_id
 from codeanatomy.rules.recorded import compile_recorded
 from codeanatomy.store.audit import digests_on_disk
-from codeanatomy.store.builds import BuildRecord, check_whole, find_build, list_builds
-from codeanatomy.store.bundles import read_bundle_text
+from codeanatomy.store.builds import BuildRecord, check_whole, find_build
 from codeanatomy.store.linked import link_table
 from codeanatomy.store.location import StateLocation, locate_state
 from codeanatomy.store.state import State, create_state, open_state
@@ -155,20 +153,14 @@ def _pinned_inputs(request: BuildRequest, state: State, build: BuildRecord, loca
 
 
 def _bundle_of(state: State, build: BuildRecord) -> _Bundle:
-    """The run bundle of the build, or of the one it went back to."""
-    origin = build
-    for _ in list_builds(state):
-        if origin.rolled_back_to is None:
-            break
-        origin = find_build(state, origin.rolled_back_to)
-    manifest, rules = (read_bundle_text(state, origin.build_id, name) for name in (MANIFEST, RULES))
-    if manifest is None or rules is None:
-        raise InputError(f"build {origin.build_id} has no run bundle to replay it from: only later builds have one")
+    """What the run bundle of the build says."""
     try:
-        recorded, texts = json.loads(manifest), {rule["name"]: rule["sql"] for rule in json.loads(rules)}
-        return _Bundle(recorded["repo_id"], tuple(recorded["roots"]), texts)
+        if (recorded := recorded_rules(state, build)) is None:
+            raise InputError(f"build {build.build_id} has no run bundle to replay it from: only later builds have one")
+        manifest, rules = recorded
+        return _Bundle(manifest["repo_id"], tuple(manifest["roots"]), rules)
     except (ValueError, KeyError, TypeError) as error:
-        raise StateError(f"the run bundle of build {origin.build_id} is damaged: it cannot be replayed") from error
+        raise StateError(f"the run bundle of build {build.build_id} is damaged: it cannot be replayed") from error
 
 
 def _snapshot_of(state: State, build: BuildRecord, repo_id: str) -> Snapshot:

@@ -51,6 +51,7 @@ class BuildRequest:
     scip: str | None = None
     scratch: str | None = None
     max_file_bytes: int = MAX_FILE_BYTES
+    determinism: str = "stable"  # of the data files that are written: fast, stable or canonical
     profile: str = "prod_fast"
     master: str | None = None
     remote: str | None = None
@@ -59,7 +60,7 @@ class BuildRequest:
 
 
 @dataclass(frozen=True)
-class Stage:
+class FinishedStage:
     """One stage of a finished build: its name, how long it took, the rows it computed."""
 
     name: str
@@ -89,7 +90,7 @@ class BuildResult:
     snapshot_id: str
     files: Mapping[str, int]
     tables: Mapping[str, Mapping[str, Any]]
-    stages: tuple[Stage, ...]
+    stages: tuple[FinishedStage, ...]
     seconds: float
     peak_memory_mb: int
     index: Mapping[str, Any] | None = None

@@ -32,6 +32,11 @@ class Scope:
         """All owners whose rows are replaced in some table; None for all there are."""
         return None if self.rebuilt is None else self.rebuilt | self.gone | self.asked
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row is replaced."""
+        return self.owners is not None and not self.owners
+
     def replaced(self, table: Dataset) -> Replaced | None:
         """The owners whose rows in a table are replaced; None for all there are."""
         if self.rebuilt is None:

@@ -23,10 +23,11 @@ from codeanatomy.engine.session import session_options
 from codeanatomy.engine.settings import job_conf
 from codeanatomy.pipeline.answering import Knowledge, answer
 from codeanatomy.pipeline.context import Build
+from codeanatomy.pipeline.journal import StatementPlan
 from codeanatomy.pipeline.rule_inputs import Sources, offer_repository, offer_sources, small_frame
-from codeanatomy.pipeline.stages import needs_of, sorter_of
 from codeanatomy.rules.compiler import CompiledRule, by_output, needed_rules
 from codeanatomy.rules.evaluator import RuleInputs
+from codeanatomy.rules.order import needs_of, sorter_of
 from codeanatomy.store.datafiles import CollectedRows, collect_rows, digest_rows
 from codeanatomy.store.digests import NO_ROWS, SetDigest
 from codeanatomy.store.tables import Replaced, TablePin, WrittenTable, read_table, replace_rows
@@ -150,11 +151,19 @@ class _Computation:
         of_files = [rule for rule in rules if not rule.is_global]
         together = len(of_files) if self.sources.workers else RULES_PLANNED_TOGETHER
         groups = [of_files[start : start + together] for start in range(0, len(of_files), together)]
-        parts: list[Callable[[], DataFrame]] = [partial(self.inputs.evaluate, group) for group in groups]
+        parts: list[Callable[[], DataFrame]] = [partial(self._evaluate, self.inputs, group) for group in groups]
         of_no_file = [rule for rule in rules if rule.is_global]
         if of_no_file and scope.is_rebuilt(GLOBAL_OWNER):
-            parts.append(partial(self.of_all.evaluate, of_no_file))
+            parts.append(partial(self._evaluate, self.of_all, of_no_file))
         return parts
+
+    def _evaluate(self, inputs: RuleInputs, rules: Sequence[CompiledRule]) -> DataFrame:
+        """The union of rules that share one output."""
+        build = self.sources.build
+        if build.inputs.settings.profile.records_plans:
+            names = [each.rule.name for each in rules]
+            build.journal.plans.append(StatementPlan(rules[0].rule.output.name, names, inputs.physical_plan(rules)))
+        return inputs.evaluate(rules)
 
     def _whole(self, table: Dataset) -> DataFrame:
         return reduce(DataFrame.unionByName, (part() for part in self._parts(table)))

@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from codeanatomy.catalogue.columns import Dataset
+from codeanatomy.catalogue.runs import RUN_DATASETS
+from codeanatomy.catalogue.tables import CPG_PROPS_JSON
 from codeanatomy.errors import InputError
 from codeanatomy.query.directory import replace_directory
 from codeanatomy.query.graph import Graph
@@ -52,9 +54,9 @@ def publish(graph: Graph, request: PublishRequest, *, on_table: Callable[[str], 
         raise InputError(
             "a DuckDB file contains a random identifier, so it is never canonical", hint="use --format parquet"
         )
-    if request.tables and request.format == "scip":
-        raise InputError("--table cannot be used with --format scip", hint="use --format parquet or duckdb")
-    chosen = [_public(name) for name in request.tables or DEFAULT_TABLES]
+    if request.format == "scip" and (request.tables or request.props_json or request.diagnostics):
+        raise InputError("--format scip writes an index, not tables", hint="use --format parquet or duckdb")
+    chosen = [_public(name) for name in _names(request)]
     with replace_directory(str(request.out), MANIFEST) as directory:
         if request.format == "scip":
             on_table("scip")
@@ -65,6 +67,16 @@ def publish(graph: Graph, request: PublishRequest, *, on_table: Callable[[str], 
         published = Publication(graph.build.build_id, request.format, rows)
         (directory / MANIFEST).write_text(json.dumps(published.as_json(), indent=1) + "\n", encoding="utf-8")
     return published
+
+
+def _names(request: PublishRequest) -> list[str]:
+    """The datasets that are asked for, each once."""
+    names = list(request.tables or DEFAULT_TABLES)
+    if request.props_json:
+        names.append(CPG_PROPS_JSON.name)
+    if request.diagnostics:
+        names += [dataset.name for dataset in RUN_DATASETS]
+    return list(dict.fromkeys(names))
 
 
 Tables = Sequence[tuple[Dataset, Callable[[], pa.RecordBatchReader]]]

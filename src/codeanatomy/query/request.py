@@ -19,4 +19,8 @@ class PublishRequest:
     tables: Sequence[str] | None = None
     """Datasets to write; by default the graph, its files and their errors."""
     determinism: str = "stable"
-    """`canonical` sorts all rows, so that the same graph gives the same bytes."""
+    """Order of rows: `fast` (any), `stable` (that of the build), or `canonical`: total, the same bytes every time."""
+    props_json: bool = False
+    """Whether to write `cpg_props_json` as well."""
+    diagnostics: bool = False
+    """Whether to write the datasets of the run bundle as well: what the build did, and why."""

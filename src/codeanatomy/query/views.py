@@ -15,12 +15,13 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from codeanatomy.catalogue.columns import Column, Dataset, real, text
+from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.layers import FACT_DATASETS
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import (
     CPG_EDGES,
     CPG_NODES,
+    CPG_PROPS,
     DOCUMENT_VIEWS,
     DOCUMENTS,
     FACT_VIEWS,
@@ -32,20 +33,6 @@ from codeanatomy.catalogue.tables import (
 )
 from codeanatomy.rules.compiler import DIALECT, CompiledRule, compile_rules
 from codeanatomy.rules.definition import load_rules
-
-CPG_PROPS = Dataset(
-    "cpg_props",
-    "Every property of every node and edge, one row each, derived from their typed columns.",
-    (
-        text("entity_kind", "node or edge", required=True),
-        text("entity_id", "id of the node or edge", required=True),
-        text("prop_key", "name of the property", required=True),
-        text("value_str", "its value, if it is text"),
-        Column("value_int", pa.int64(), "its value, if it is a whole number"),
-        real("value_float", "its value, if it is a number"),
-        Column("value_bool", pa.bool_(), "its value, if it is a truth value"),
-    ),
-)
 
 PUBLIC: Mapping[str, Dataset] = {
     d.name: d for d in (*STORED_TABLES, *VIEWS, CPG_PROPS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS, *RUN_DATASETS)

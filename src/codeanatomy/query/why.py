@@ -7,28 +7,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from codeanatomy.errors import InputError
+from codeanatomy.impact.reasons import ReasonKind
 from codeanatomy.query.graph import Graph
 from codeanatomy.query.statements import statement
 
-_REASONS: Mapping[str, str] = {
-    "added": "it is a new file",
-    "content_changed": "its content changed",
-    "renamed": "it was renamed from {ref}",
-    "deleted": "it was deleted",
-    "module_renamed": "its module name is {ref} now",
-    "import_module": "its import of module {ref} resolves differently now",
-    "import_name": "its import of {ref} resolves differently now",
-    "import_star": "a star import resolves {ref} differently now",
-    "base_class": "one of its classes inherits from {ref}, or did before",
-    "caller_qname": "it calls {ref}, or did before",
-    "name_qname": "it uses {ref}, or did before",
-    "caller_symbol": "it refers to {ref}, or did before, according to the type index",
-    "semantic_document": "the type index resolves it differently now: {ref}",
-    "import_closure": "it depends on {ref}, directly or through other modules (import_closure)",
-    "rule_changed": "rule {ref} changed",
-    "settings_changed": "every file was rebuilt: {ref}",
-    "full_refresh": "every file was rebuilt: {ref}",
+REASONS: Mapping[ReasonKind, str] = {
+    ReasonKind.ADDED: "it is a new file",
+    ReasonKind.CONTENT_CHANGED: "its content changed",
+    ReasonKind.RENAMED: "it was renamed from {ref}",
+    ReasonKind.DELETED: "it was deleted",
+    ReasonKind.MODULE_RENAMED: "its module name is {ref} now",
+    ReasonKind.IMPORT_MODULE: "its import of module {ref} resolves differently now",
+    ReasonKind.IMPORT_NAME: "its import of {ref} resolves differently now",
+    ReasonKind.IMPORT_STAR: "a star import resolves {ref} differently now",
+    ReasonKind.BASE_CLASS: "one of its classes inherits from {ref}, or did before",
+    ReasonKind.CALLER_QNAME: "it calls {ref}, or did before",
+    ReasonKind.NAME_QNAME: "it uses {ref}, or did before",
+    ReasonKind.CALLER_SYMBOL: "it refers to {ref}, or did before, according to the type index",
+    ReasonKind.SEMANTIC_DOCUMENT: "the type index resolves it differently now: {ref}",
+    ReasonKind.IMPORT_CLOSURE: "it depends on {ref}, directly or through other modules (import_closure)",
+    ReasonKind.RULE_CHANGED: "rule {ref} changed",
+    ReasonKind.SETTINGS_CHANGED: "every file was rebuilt: {ref}",
+    ReasonKind.FULL_REFRESH: "every file was rebuilt: {ref}",
 }
+"""Why a file is rebuilt, in words; `{ref}` is the name, module or path that caused it."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Step:
 
     def __str__(self) -> str:
         """The reason in words."""
-        return _REASONS[self.reason_kind].format(ref=self.reason_ref)
+        return REASONS[ReasonKind(self.reason_kind)].format(ref=self.reason_ref)
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,8 @@ class CompiledRule:
 
     def lineage(self) -> dict[str, tuple[str, ...]]:
         """For each output column, the input columns (`dataset.column`) it is made from."""
-        nodes = trace(None, self.tree, {}, dialect=DIALECT, scope=build_scope(self.tree))
+        scope = build_scope(self.tree)
+        nodes = trace(None, self.tree, {}, dialect=DIALECT, scope=scope, trim_selects=False, copy=False)
         return {column: _origins(node) for column, node in nodes.items()}
 
 

@@ -31,7 +31,7 @@ class RuleInputs:
 
     def evaluate(self, rules: Sequence[CompiledRule]) -> DataFrame:
         """The union of `rules`, which share one output, with every column of it."""
-        frame = self._spark.sql("\nUNION ALL\n".join(each.sql_over(self._views) for each in rules))
+        frame = self._spark.sql(self._statement(rules))
         expected = {f.name: f.dataType for f in spark_schema(rules[0].rule.output)}
         for field in frame.schema:
             if expected[field.name] != field.dataType:
@@ -39,6 +39,14 @@ class RuleInputs:
                 names = ", ".join(each.rule.name for each in rules)
                 raise RuleError(f"rule {names}: column {field.name} is {got}, the contract says {want}")
         return frame
+
+    def physical_plan(self, rules: Sequence[CompiledRule]) -> str:
+        """How Spark would run `rules`, as text."""
+        explained = self._spark.sql(f"EXPLAIN FORMATTED {self._statement(rules)}").collect()
+        return str(explained[0]["plan"])
+
+    def _statement(self, rules: Sequence[CompiledRule]) -> str:
+        return "\nUNION ALL\n".join(each.sql_over(self._views) for each in rules)
 
     def __enter__(self) -> RuleInputs:
         """Enter; no input is registered yet."""

@@ -48,6 +48,8 @@ _NO_ROLES: Final[frozenset[str]] = frozenset()
 def check_ids(rules: Mapping[str, Sequence[CompiledRule]]) -> None:
     """Refuse a rule (of `rules`, by the dataset they make) whose ids are not spelled as the grammar says."""
     reader = IdForms(rules)
+    for kind in {*NodeKind, *EdgeKind} - NODE_IDS.keys() - EDGE_IDS.keys():
+        raise RuleError(f"kind {kind}: catalogue/ids.py does not say how its ids are spelled")
     for rule in rules.get(CPG_NODES.name, ()):
         node_kind = NodeKind[str(rule.rule.kind)]
         _check(reader, rule, "node_id", _node_forms([node_kind]))

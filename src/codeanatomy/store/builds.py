@@ -20,7 +20,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Schema
 
 from codeanatomy.errors import InputError, StateError
-from codeanatomy.store.delta import NewFile, check_files, commit, files_of_version, open_table, read_files, stored_files
+from codeanatomy.store.delta import NewFile, check_files, check_version, commit, open_table, read_files, stored_files
 from codeanatomy.store.digests import SetDigest
 from codeanatomy.store.failures import REBUILD, reading, writing
 from codeanatomy.store.faults import boundary
@@ -162,7 +162,7 @@ def find_build(state: State, prefix: str) -> BuildRecord:
 def check_whole(state: State, build: BuildRecord) -> None:
     """Refuse a build with a missing or truncated data file in any of its tables."""
     for name, pin in build.tables.items():
-        files_of_version(state.location, name, pin.version)
+        check_version(state.location, name, pin.version)
 
 
 def drop_builds(state: State, build_ids: Sequence[str]) -> None:
@@ -197,7 +197,7 @@ def _write(
             for written in writer(batches)
             for part in written.to_pylist()
         ]
-        commit(location, BUILDS, table, files, Schema.from_arrow(BUILDS_SCHEMA), mode)
+        commit(table, files, Schema.from_arrow(BUILDS_SCHEMA), mode)
 
 
 def _to_row(build: BuildRecord) -> dict[str, Any]:

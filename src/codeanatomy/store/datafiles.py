@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.rows import BatchFunction
 from codeanatomy.store.checksums import add_checksum
+from codeanatomy.store.determinism import row_order
 from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_from, digest_sums, digests_by, hash_columns, total
 from codeanatomy.store.faults import boundary
 from codeanatomy.store.filewriter import FileWriter
@@ -154,9 +155,9 @@ def digest_rows(frame: DataFrame, dataset: Dataset) -> dict[str, SetDigest]:
 
 
 def _bucketed(frame: DataFrame, dataset: Dataset, state: State) -> DataFrame:
-    """The rows in the order of writing: by bucket, then by owner."""
+    """The rows in the order of writing."""
     bucketed = frame.select("*", bucket_column(OWNER, state.buckets)).repartition(BUCKET)
-    return bucketed.sortWithinPartitions(BUCKET, OWNER, *dataset.sort_by)
+    return bucketed.sortWithinPartitions(BUCKET, *row_order(dataset, state.determinism))
 
 
 def discard(files: Iterable[DataFile], dataset: Dataset, location: StateLocation) -> None:

@@ -109,13 +109,20 @@ def stored_files(table: DeltaTable) -> list[StoredFile]:
 def files_of_version(
     location: StateLocation, name: str, version: int, *, buckets: Collection[int] | None = None
 ) -> list[StoredFile]:
-    """The files of one version, or of some of its buckets; all of them exist."""
-    table = open_table(location, name, version)
+    """The files of one version, or of some of its buckets, to be read; all of them exist."""
+    everything = stored_files(open_table(location, name, version))
     folders = None if buckets is None else {f"{BUCKET}={bucket}" for bucket in buckets}
-    files = [file for file in stored_files(table) if folders is None or file.bucket in folders]
+    files = [file for file in everything if folders is None or file.bucket in folders]
     with reading(location):
         check_files(location, name, files)
+    location.reads.note(name, version, everything, files)
     return files
+
+
+def check_version(location: StateLocation, name: str, version: int) -> None:
+    """Refuse a version of which a file is missing or truncated."""
+    with reading(location):
+        check_files(location, name, stored_files(open_table(location, name, version)))
 
 
 def check_files(location: StateLocation, name: str, files: Collection[StoredFile]) -> None:
@@ -170,37 +177,40 @@ def columns_of_file(location: StateLocation, name: str, file: StoredFile) -> pa.
         return pq.read_schema(source)
 
 
+def create_table(location: StateLocation, name: str, files: Iterable[NewFile], schema: Schema) -> int:
+    """Create a table of these files in one commit; returns its version."""
+    create_table_with_add_actions(
+        location.table_uri(name),
+        schema,
+        [_add_action(file) for file in files],
+        partition_by=_layout(schema),
+        configuration=LOG_SETTINGS,
+        storage_options=location.options(),
+    )
+    return 0
+
+
 def commit(
-    location: StateLocation,
-    name: str,
-    table: DeltaTable | None,
+    table: DeltaTable,
     files: Iterable[NewFile],
     schema: Schema,
     mode: Literal["append", "overwrite"],
     only_buckets: Collection[int] | None = None,
 ) -> int:
-    """Make the files visible in one commit, which creates the table if there is none; returns its version."""
-    actions = [_add_action(file) for file in files]
-    layout = [BUCKET] if any(field.name == BUCKET for field in schema.fields) else []
-    if table is None:
-        create_table_with_add_actions(
-            location.table_uri(name),
-            schema,
-            actions,
-            partition_by=layout,
-            configuration=LOG_SETTINGS,
-            storage_options=location.options(),
-        )
-        return 0
+    """Make the files visible in one commit, and return its version; `only_buckets` limits what is overwritten."""
     table.create_write_transaction(
-        list(actions),
+        [_add_action(file) for file in files],
         mode,
         schema,
-        layout,
+        _layout(schema),
         partition_filters=[(BUCKET, "in", sorted(map(str, only_buckets)))] if only_buckets else None,
         commit_properties=NO_RETRY,
     )
     return int(table.version()) + 1
+
+
+def _layout(schema: Schema) -> list[str]:
+    return [BUCKET] if any(field.name == BUCKET for field in schema.fields) else []
 
 
 def _add_action(file: NewFile) -> AddAction:

@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 
 from codeanatomy.errors import InputError, StateError
 from codeanatomy.store.delta import LOG_SETTINGS, NO_RETRY, open_table, read_settings, table_exists
+from codeanatomy.store.determinism import Determinism
 from codeanatomy.store.failures import damaged, reading, writing
 from codeanatomy.store.layout import MAX_BUCKETS
 from codeanatomy.store.location import StateLocation
@@ -61,12 +62,13 @@ _REPOSITORY = "codeanatomy.repository"
 
 @dataclass(frozen=True)
 class State:
-    """An opened state: its location, and what was fixed when it was created."""
+    """An opened state: its location, what was fixed when it was created, and how it is written."""
 
     location: StateLocation
     buckets: int
     repo_id: str
     repository: str = ""  # that it belongs to; empty if that is not known yet
+    determinism: Determinism = Determinism.STABLE  # of the data files that are written through this value
 
 
 def create_state(location: StateLocation, buckets: int, repo_id: str = "", repository: str = "") -> State:

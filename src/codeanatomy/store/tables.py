@@ -46,13 +46,16 @@ from codeanatomy.store.delta import (
     NewFile,
     arrow_dataset,
     check_files,
+    check_version,
     columns_of_file,
     commit,
+    create_table,
     files_of_version,
     open_table,
     stored_files,
     table_exists,
 )
+from codeanatomy.store.determinism import row_order
 from codeanatomy.store.digests import NO_ROWS, SetDigest, total
 from codeanatomy.store.failures import damaged, reading, writing
 from codeanatomy.store.faults import boundary
@@ -145,11 +148,13 @@ def _replace_all(
         discard(files, dataset, state.location)
         return _unwritten(dataset, base, owners)
     if isinstance(rows, CollectedRows):
-        table = rows.table
-        bucket_of_row = pa.array([bucket_of(owner, state.buckets) for owner in table[OWNER].to_pylist()], pa.int32())
-        by_bucket = {each: _sorted(table.filter(pc.equal(bucket_of_row, each)), dataset) for each in buckets}
+        collected = rows.table
+        row_owners = collected[OWNER].to_pylist()
+        bucket_of_row = pa.array([bucket_of(owner, state.buckets) for owner in row_owners], pa.int32())
+        by_bucket = {each: _sorted(collected.filter(pc.equal(bucket_of_row, each)), dataset, state) for each in buckets}
         files = write_buckets_from_driver(by_bucket, by_bucket.__getitem__, dataset, state)
-    version = _commit(_existing(state.location, dataset.name), files, dataset, state.location, "overwrite")
+    table = _existing(state.location, dataset.name)
+    version = _commit(table, files, dataset, "overwrite") if table else _create(files, dataset, state.location)
     return _written(dataset, TablePin(version, buckets), files, owners)
 
 
@@ -161,7 +166,7 @@ def _replace(
     if table is None:
         raise damaged(state.location, f"table {dataset.name} is lost")
     if table.version() != base.version:  # a build died after its commit: that version was never published
-        files_of_version(state.location, dataset.name, base.version)
+        check_version(state.location, dataset.name, base.version)
         table.restore(base.version)
     digests = rewritten.digests()
     changes = {owner: (replaced.before.get(owner, NO_ROWS), digests.get(owner, NO_ROWS)) for owner in replaced.owners}
@@ -176,7 +181,7 @@ def _replace(
     now = {owner: new for owner, (_, new) in changes.items()}
     if not touched:
         return _unwritten(dataset, replace(base, version=table.version()), now)
-    version = _commit(table, files, dataset, state.location, "overwrite", touched)
+    version = _commit(table, files, dataset, "overwrite", touched)
     pin = TablePin(version, {bucket: digest for bucket, digest in buckets.items() if digest.rows})
     return _written(dataset, pin, files, now)
 
@@ -230,7 +235,7 @@ class _BucketsFromDriver:
     def files(self, buckets: Collection[int]) -> list[DataFile]:
         """The files of these buckets."""
         stored: dict[str, list[pads.Fragment]] = {}
-        for file in open_arrow(self.state, self.dataset, self.base.version).get_fragments():
+        for file in open_arrow(self.state, self.dataset, self.base.version, owners=self.owners).get_fragments():
             stored.setdefault(file.path.split("/")[-2], []).append(file)
 
         def rows_of(bucket: int) -> pa.Table:
@@ -244,11 +249,13 @@ class _BucketsFromDriver:
         with reading(self.state.location):
             kept = [file.to_table(schema=schema, filter=is_kept) for file in stored]
         new = self.rows.table.filter(pc.is_in(self.rows.table[OWNER], owners))
-        return _sorted(pa.concat_tables([*kept, new]), self.dataset)
+        return _sorted(pa.concat_tables([*kept, new]), self.dataset, self.state)
 
 
-def _sorted(rows: pa.Table, dataset: Dataset) -> pa.Table:
-    return rows.sort_by([(name, "ascending") for name in (OWNER, *dataset.sort_by)])
+def _sorted(rows: pa.Table, dataset: Dataset, state: State) -> pa.Table:
+    """The rows in the order of writing, as Spark sorts."""
+    order = row_order(dataset, state.determinism)
+    return rows.sort_by([(name, "ascending", "at_start") for name in order]) if order else rows
 
 
 def _sums_by_bucket(owners: Mapping[str, SetDigest], state: State) -> dict[int, SetDigest]:
@@ -299,7 +306,7 @@ def _compacted(table: DeltaTable, dataset: Dataset, state: State) -> int:
     check_files(state.location, dataset.name, files)
     rows = arrow_dataset(state.location, dataset.name, small, dataset.schema()).to_table()
     kept = [duplicate_file(file.path, dataset, state.location) for file in files if file not in small]
-    return _commit(table, [*write_from_driver(rows, dataset, state), *kept], dataset, state.location, "overwrite")
+    return _commit(table, [*write_from_driver(rows, dataset, state), *kept], dataset, "overwrite")
 
 
 def _append(
@@ -313,7 +320,8 @@ def _append(
         raise StateError(
             f"another build wrote table {dataset.name} of {state.location.uri} at the same time: run again"
         )
-    version = _commit(table, files, dataset, state.location, "append" if kept else "overwrite")
+    mode: Literal["append", "overwrite"] = "append" if kept else "overwrite"
+    version = _commit(table, files, dataset, mode) if table else _create(files, dataset, state.location)
     buckets = dict(kept.buckets) if kept else {}
     for bucket, digest in _bucket_digests(files).items():
         buckets[bucket] = buckets.get(bucket, NO_ROWS) + digest
@@ -429,21 +437,28 @@ def _paths(state: State, name: str, version: int, buckets: Collection[int] | Non
     return [f"{state.location.table_uri(name)}/{file.path}" for file in files]
 
 
+def _create(files: Iterable[DataFile], dataset: Dataset, location: StateLocation) -> int:
+    """Create the table of these files in one commit; returns its version."""
+    return create_table(location, dataset.name, _new_files(files, dataset), _stored_schema(dataset))
+
+
 def _commit(
-    table: DeltaTable | None,
+    table: DeltaTable,
     files: Iterable[DataFile],
     dataset: Dataset,
-    location: StateLocation,
     mode: Literal["append", "overwrite"],
     only_buckets: Collection[int] | None = None,
 ) -> int:
     """Make the files visible in one commit; returns its version."""
+    return commit(table, _new_files(files, dataset), _stored_schema(dataset), mode, only_buckets)
+
+
+def _new_files(files: Iterable[DataFile], dataset: Dataset) -> list[NewFile]:
     layout = layout_of(dataset)
-    added = (
+    return [
         NewFile(file.path, file.size, file.modified, file.rows, {name: str(file.bucket) for name in layout})
         for file in files
-    )
-    return commit(location, dataset.name, table, added, _stored_schema(dataset), mode, only_buckets)
+    ]
 
 
 def _written(
