@@ -121,12 +121,17 @@ def _busy_seconds() -> float:
 
 def django() -> Path:
     """The source release of Django, with its tests."""
-    root = CORPORA / f"django-{DJANGO}"
+    return source_release("django", DJANGO)
+
+
+def source_release(name: str, version: str) -> Path:
+    """A source release from PyPI, unpacked."""
+    root = CORPORA / f"{name}-{version}"
     if not root.exists():
         CORPORA.mkdir(exist_ok=True)
-        wanted = [f"django=={DJANGO}", "--no-deps", "--no-binary", ":all:", "--dest", str(CORPORA)]
+        wanted = [f"{name}=={version}", "--no-deps", "--no-binary", ":all:", "--dest", str(CORPORA)]
         subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", *wanted], check=True)
-        with tarfile.open(CORPORA / f"django-{DJANGO}.tar.gz") as archive:
+        with tarfile.open(CORPORA / f"{name}-{version}.tar.gz") as archive:
             archive.extractall(CORPORA, filter="data")
     return root
 
