@@ -260,7 +260,7 @@ def test_random_edits_done_by_workers(tmp_path, spark, always_updated, done_by_w
 
 
 def test_random_edits_whose_rows_are_handed_over_as_files(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr("codeanatomy.pipeline.rule_inputs.INLINE_BYTES", -1)
+    monkeypatch.setattr("codeanatomy.store.temporary.INLINE_BYTES", -1)
     take_steps(tmp_path / "repo", spark, 10, ["hybrid"], prefixes="hj")
     assert not (tmp_path / "repo" / ".codeanatomy" / "shared").exists()
 

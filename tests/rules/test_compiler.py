@@ -34,7 +34,7 @@ def test_inputs_are_read_off_the_sql_and_exclude_its_own_names():
 
 def test_lineage_reaches_the_input_columns():
     rule = next(r for r in compile_rules(load_rules()) if r.rule.name == "nodes.def")
-    assert rule.lineage()["qname"] == ("cst_defs.qualname", "py_module_index.module_fqn")
+    assert rule.lineage["qname"] == ("cst_defs.qualname", "py_module_index.module_fqn")
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def _features(build: Build, rebuilt: Collection[str] | None) -> dict[str, str]:
 def _lineage(compiled: CompiledRule) -> Iterable[tuple[Any, ...]]:
     """One row for each column and source of it."""
     name, output = compiled.rule.name, compiled.rule.output.name
-    for column, sources in compiled.lineage().items():
+    for column, sources in compiled.lineage.items():
         for source in sources or (None,):
             yield name, output, column, *(source.rsplit(".", 1) if source else (None, None))
     for column in compiled.rule.constants().keys() - set(compiled.columns):

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
@@ -85,7 +86,8 @@ class CompiledRule:
         owner = next(select for select in self.tree.selects if select.alias_or_name == OWNER).unalias()
         return isinstance(owner, exp.Literal)
 
-    def lineage(self) -> dict[str, tuple[str, ...]]:
+    @cached_property
+    def lineage(self) -> Mapping[str, tuple[str, ...]]:
         """For each output column, the input columns (`dataset.column`) it is made from."""
         scope = build_scope(self.tree)
         nodes = trace(None, self.tree, {}, dialect=DIALECT, scope=scope, trim_selects=False, copy=False)
