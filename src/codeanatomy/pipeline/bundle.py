@@ -66,7 +66,7 @@ def bundle_rows(build: Build, outcome: Outcome) -> dict[str, pa.Table]:
         **_impact_rows(build.plan, outcome),
         runs.RUN_STAGES: _stages(build.clock.stages, build.journal),
         runs.RUN_PLANS: [(each.stage, list(each.rules), each.text) for each in build.journal.plans],
-        runs.RUN_TABLE_READS: [astuple(each) for each in build.state.location.reads],
+        runs.RUN_TABLE_READS: [astuple(each) for each in build.state.location.opened.reads()],
         runs.RUN_FALLBACKS: [astuple(each) for each in build.journal.fallbacks],
         runs.RUN_FEATURES: sorted(_features(build, None if build.is_full else outcome.impact.rebuilt()).items()),
         runs.RUN_RULE_LINEAGE: [row for rule in build.inputs.rules for row in _lineage(rule)],

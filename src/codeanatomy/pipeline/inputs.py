@@ -30,7 +30,7 @@ from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.failures import damaged
 from codeanatomy.store.location import StateLocation
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import read_arrow
+from codeanatomy.store.tables import read_kept
 
 DEFAULT_INDEX = "auto"
 
@@ -117,7 +117,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
 def files_at(state: State, build: BuildRecord, roots: Sequence[str]) -> Files:
     """The files of a published build."""
     columns = ["path", "file_id", "content_id", "size", "status", "detail"]
-    rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns)
+    rows = read_kept(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns)
     values = zip(*(rows[name].to_pylist() for name in columns), strict=True)
     return with_modules((ScannedFile(*row) for row in values), roots)
 

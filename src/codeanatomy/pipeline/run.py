@@ -86,10 +86,13 @@ def _build_once(request: BuildRequest, resources: _Resources) -> BuildResult:
     location = locate_state(request.repo, request.state, request.storage_options)
     with clock.stage(SCAN) as stage:
         state = open_state(location) if state_exists(location) else None
+        last = latest_build(state) if state else None
+        if state and warm:
+            location = replace(location, opened=warm.opened_before(location, last))
+            state = replace(state, location=location)
         inputs = gather(request, location, state)
         strategy, determinism = strategy_of(request, inputs), _determinism_of(request)
         stage.rows = len(inputs.snapshot.files)
-    last = latest_build(state) if state else None
     plan = plan_build(last, inputs, full=request.full)
     if state and last and plan.mode is not Mode.FULL:
         check_whole(state, last)
@@ -100,14 +103,17 @@ def _build_once(request: BuildRequest, resources: _Resources) -> BuildResult:
         return result_of(Build(state, last, inputs, plan, strategy, clock, peak=peak), last, {})
     with hold_lease(location), writing(location):
         state = state or (open_state(location) if state_exists(location) else _new_state(inputs))
-        latest = latest_build(state)
+        latest = latest_build(state, last)
         if (latest and latest.build_id) != (last and last.build_id):
             raise OvertakenError(location.uri)
         if state.repository != inputs.repository:
             state = remember_repository(state, inputs.repository)
         state = replace(state, determinism=determinism)
         build = Build(state, last, inputs, plan, strategy, clock, journal=journal, peak=peak, warm=warm)
-        return _run(build, request, spark)
+        result = _run(build, request, spark)
+        if warm:
+            warm.keep(location, result.build_id)
+        return result
 
 
 def strategy_of(request: BuildRequest, inputs: BuildInputs) -> Strategy:

@@ -1,13 +1,21 @@
-"""What builds of one process share, so that each costs only what changed: Spark, and the rules it has planned."""
+"""What builds of one process share, so that each costs only what changed: Spark, planned rules, and what was read.
+
+For each state there is what the last build opened of it. It is bound to that build: if another one was published since,
+by whatever process, it is dropped, and everything is read again. Nothing here is needed to build, and nothing is here
+that is not in a state; a build with it is compared with builds from scratch by the same tests as every other.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.rules.compiler import CompiledRule
+from codeanatomy.store.builds import BuildRecord
+from codeanatomy.store.location import StateLocation
+from codeanatomy.store.opened import Opened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,13 +25,21 @@ if TYPE_CHECKING:
     from codeanatomy.rules.prepared import Identity, PreparedRules
 
 
+class _Workspace(NamedTuple):
+    """What the build `build_id` opened."""
+
+    build_id: str
+    opened: Opened
+
+
 class Warm:
-    """A Spark session that stays, and what was made for it."""
+    """A Spark session that stays, and what builds on it leave for the next."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._lock = threading.Lock()
         self._prepared: dict[bool, tuple[Identity, PreparedRules]] = {}
+        self._workspaces: dict[str, _Workspace] = {}
 
     def build(self, request: BuildRequest, listener: Listener | None = None) -> BuildResult:
         """Bring the graph of a repository up to date."""
@@ -45,3 +61,27 @@ class Warm:
             if known is None or known[0] != identity:
                 known = self._prepared[has_documents] = (identity, PreparedRules(self._spark))
             return known[1]
+
+    def opened_before(self, location: StateLocation, last: BuildRecord | None) -> Opened:
+        """What is known of a state whose last build is `last`."""
+        with self._lock:
+            known = self._workspaces.get(location.uri)
+        if known is None or last is None or known.build_id != last.build_id:
+            return Opened()
+        return known.opened.for_next_build()
+
+    def keep(self, location: StateLocation, build_id: str) -> None:
+        """Remember what a build that was published has opened."""
+        with self._lock:
+            self._workspaces.pop(location.uri, None)
+            self._workspaces[location.uri] = _Workspace(build_id, location.opened)
+
+    def states(self) -> list[str]:
+        """The states of which something is known, the least recently built first."""
+        with self._lock:
+            return list(self._workspaces)
+
+    def evict(self, uri: str) -> None:
+        """Forget what is known of a state."""
+        with self._lock:
+            self._workspaces.pop(uri, None)

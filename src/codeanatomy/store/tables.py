@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
@@ -415,6 +415,20 @@ def read_arrow(
         only = pc.field(OWNER).isin(pa.array(sorted(owners), pa.string()))
     with reading(state.location):
         return stored.to_table(None if columns is None else list(columns), filter=only)
+
+
+def read_kept(state: State, dataset: Dataset, version: int, columns: Iterable[str]) -> pa.Table:
+    """Some columns of all rows of one version; a data file that was read before is not read again."""
+    names = tuple(columns)
+    schema = pa.schema([dataset.schema().field(name) for name in names])
+    with reading(state.location):
+        files = [
+            state.location.opened.keep(
+                dataset.name, (file.path, names), partial(file.to_table, schema=dataset.schema(), columns=list(names))
+            )
+            for file in open_arrow(state, dataset, version).get_fragments()
+        ]
+    return pa.concat_tables([schema.empty_table(), *files])
 
 
 def data_files(state: State, name: str, version: int, *, owners: Collection[str] | None = None) -> list[str]:
