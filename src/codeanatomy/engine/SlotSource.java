@@ -81,8 +81,14 @@ public class SlotSource implements TableProvider {
       return new Slot(schema, path);
     }
 
+    /** Leaves columns out, but no fields of nested ones: those are read by their position. */
     public void pruneColumns(StructType required) {
-      schema = required;
+      StructType whole = new StructType();
+      String[] names = required.fieldNames();
+      for (int i = 0; i < names.length; i++) {
+        whole = whole.add(schema.fields()[schema.fieldIndex(names[i])]);
+      }
+      schema = whole;
     }
 
     public Scan build() {

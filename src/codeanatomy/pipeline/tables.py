@@ -30,7 +30,7 @@ from codeanatomy.rules.evaluator import RuleInputs, Statement
 from codeanatomy.rules.order import needs_of, sorter_of
 from codeanatomy.store.datafiles import CollectedRows, collected, digest_rows, with_row_hashes
 from codeanatomy.store.digests import NO_ROWS, SetDigest
-from codeanatomy.store.tables import Replaced, TablePin, WrittenTable, read_table, replace_rows
+from codeanatomy.store.tables import Replaced, TablePin, WrittenTable, read_arrow, read_table, replace_rows
 from codeanatomy.store.temporary import materialize, temporary_rows
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class _Computation:
         """Compute a dataset: write it if it is one of the tables, and let rules read it."""
         table = ANSWERS if name == ANSWERS.name else self._rules_of[name][0].rule.output
         if table in STORED_TABLES and name not in self.tables and self.sources.scope.rebuilt is None:
-            self.inputs.offer(name, self._stored(table))
+            self._offer_stored(table)
         elif name in self.tables:
             self._write(table)
         elif table in SHARED_VIEWS:
@@ -103,7 +103,8 @@ class _Computation:
         else:
             self.inputs.offer_rules(name, self._rules_of[name])
         if table is ANSWERS and self.sources.scope.is_rebuilt(GLOBAL_OWNER):
-            self.of_all.offer(name, self._stored(table))
+            build = self.sources.build
+            self.of_all.offer(name, read_table(build.spark, build.state, table, self._version(table)))
 
     @cached_property
     def _rules_of(self) -> Mapping[str, Sequence[CompiledRule]]:
@@ -114,10 +115,18 @@ class _Computation:
         """The datasets that rules read."""
         return {name for rule in self.rules for name in rule.inputs}
 
-    def _stored(self, table: Dataset) -> DataFrame:
-        """A table with the rows of all owners, as it was written, or as it is."""
+    def _version(self, table: Dataset) -> int:
+        """The version of a table that was written, or the one it has."""
         pin = self.written[table.name].pin if table.name in self.written else self.pins[table.name]
-        return read_table(self.sources.build.spark, self.sources.build.state, table, pin.version)
+        return pin.version
+
+    def _offer_stored(self, table: Dataset) -> None:
+        """Let rules read a table that is not computed."""
+        build = self.sources.build
+        if self.sources.workers:
+            self.inputs.offer(table.name, read_table(build.spark, build.state, table, self._version(table)))
+        else:
+            self.inputs.offer_rows(table.name, read_arrow(build.state, table, self._version(table)))
 
     def _write(self, table: Dataset) -> None:
         """Write the rows of the scope; let rules read them."""

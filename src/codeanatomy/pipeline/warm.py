@@ -36,7 +36,7 @@ class Warm:
     """A Spark session that stays, and what builds on it leave for the next."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+        self.spark = spark
         self._lock = threading.Lock()
         self._prepared: dict[bool, tuple[Identity, PreparedRules]] = {}
         self._workspaces: dict[str, _Workspace] = {}
@@ -45,21 +45,21 @@ class Warm:
         """Bring the graph of a repository up to date."""
         from codeanatomy.pipeline.run import build  # noqa: PLC0415
 
-        return build(request, listener=listener, spark=self._spark, warm=self)
+        return build(request, listener=listener, spark=self.spark, warm=self)
 
     def prepared(self, rules: Sequence[CompiledRule], settings: EngineSettings) -> PreparedRules | None:
         """The rules, planned for these settings, if this session can keep plans and need not record them."""
         from codeanatomy.engine.slots import supports_slots  # noqa: PLC0415
         from codeanatomy.rules.prepared import PreparedRules, identity_of  # noqa: PLC0415
 
-        if settings.profile.records_plans or not supports_slots(self._spark):
+        if settings.profile.records_plans or not supports_slots(self.spark):
             return None
         identity = identity_of(rules, settings)
         has_documents = any(each.rule.needs_documents for each in rules)
         with self._lock:
             known = self._prepared.get(has_documents)
             if known is None or known[0] != identity:
-                known = self._prepared[has_documents] = (identity, PreparedRules(self._spark))
+                known = self._prepared[has_documents] = (identity, PreparedRules(self.spark))
             return known[1]
 
     def opened_before(self, location: StateLocation, last: BuildRecord | None) -> Opened:
