@@ -2,8 +2,8 @@
 
     python -m bench.endurance [--updates 1000] [--points 10] [--index pyrefly]
 
-A copy of Flask's source release is edited by one small change after the other, of several kinds and in several files, and
-brought up to date after each. At random points, and at the end, the graph is compared with one from scratch. Writes
+A copy of Flask's source release is edited by one small change after the other, of several kinds and in several files,
+and brought up to date after each. At random points, and at the end, the graph is compared with one from scratch. Writes
 bench/ENDURANCE.md: medians per hundred updates. Growth is told from the second hundred on, for the JVM is still
 compiling in the first.
 """
@@ -88,9 +88,8 @@ def _report(options: argparse.Namespace, seconds: list[float], memory: list[int]
     parts = [seconds[start : start + PART] for start in range(0, len(seconds), PART)]
     lines = [
         "# Many updates in a row\n",
-        f"`python -m bench.endurance --updates {options.updates} --index {options.index}`: {options.updates:,} updates of "
-        f"Flask {FLASK} by one process. Compared at {options.points} random points and at the end: {differing} differing "
-        "rows.\n",
+        f"`python -m bench.endurance --updates {options.updates} --index {options.index}`: updates of Flask {FLASK} by "
+        f"one process. Compared at {options.points} random points and at the end: {differing} differing rows.\n",
         "| updates | median, s | best, s | memory of the process tree, MB |",
         "|---|---|---|---|",
     ]
