@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from codeanatomy.engine.frames import spark_schema
-from codeanatomy.rules.compiler import CompiledRule
+from codeanatomy.rules.compiled import CompiledRule
 from codeanatomy.rules.definition import RuleError
 
 
