@@ -7,7 +7,8 @@ import pytest
 from codeanatomy.catalogue.columns import Dataset, text
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
 from codeanatomy.catalogue.tables import DOCUMENT_VIEWS, SCIP_DOCUMENTS
-from codeanatomy.rules.compiler import by_output, compile_rules, dependencies, needed_rules, unmade
+from codeanatomy.rules.compiled import by_output, dependencies, needed_rules, unmade
+from codeanatomy.rules.compiler import compile_rules
 from codeanatomy.rules.definition import RuleError, load_rules, parse_rule
 
 HEADER = "-- output: py_module_index\n"

@@ -10,7 +10,7 @@ import platform
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, astuple
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -24,11 +24,13 @@ from codeanatomy.pipeline.journal import Journal
 from codeanatomy.pipeline.plan import Plan, changed_rules
 from codeanatomy.pipeline.request import FinishedStage
 from codeanatomy.pipeline.work import Outcome
-from codeanatomy.rules.compiler import CompiledRule
-from codeanatomy.rules.differences import RuleChange, rule_changes
+from codeanatomy.rules.compiled import CompiledRule
 from codeanatomy.store.builds import BuildRecord, find_build, list_builds
 from codeanatomy.store.bundles import read_bundle_text
 from codeanatomy.store.state import State
+
+if TYPE_CHECKING:
+    from codeanatomy.rules.differences import RuleChange
 
 RULES = "rules.json"
 MANIFEST = "manifest.json"
@@ -95,6 +97,8 @@ def _rule_changes(build: Build) -> list[RuleChange]:
     """How the rules differ from those of the last build; nothing is read if they do not."""
     if build.last is None or not (changed := changed_rules(build.last.fingerprints, build.inputs.fingerprints)):
         return []
+    from codeanatomy.rules.differences import rule_changes  # noqa: PLC0415 - loads SQLGlot
+
     try:
         recorded = recorded_rules(build.state, build.last)
     except (ValueError, KeyError, TypeError):  # the last build is damaged; this one is not

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 from codeanatomy.catalogue.tables import REPO_FILES
@@ -24,8 +24,8 @@ from codeanatomy.repo.git import head_commit
 from codeanatomy.repo.identity import Identity, identify, identity_from
 from codeanatomy.repo.scan import ScanOptions, scan
 from codeanatomy.repo.snapshot import ScannedFile, Snapshot, StatCache
-from codeanatomy.rules.compiler import CompiledRule, compile_rules
-from codeanatomy.rules.definition import load_rules
+from codeanatomy.rules.compiled import CompiledRule
+from codeanatomy.rules.own import own_rules
 from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.failures import damaged
 from codeanatomy.store.location import StateLocation
@@ -96,7 +96,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
     snapshot = _scan(request, config, repo_id, location)
     settings = engine_settings(request, snapshot)
     roots = request.roots or config.roots
-    rules = _rules()
+    rules = own_rules()
     provider = choose_provider(request.index or DEFAULT_INDEX, request.scip, root)
     return BuildInputs(
         root=root.resolve(),
@@ -151,12 +151,6 @@ def engine_settings(request: BuildRequest, snapshot: Snapshot) -> EngineSettings
         preload=("codeanatomy.extract", "codeanatomy.store.filewriter"),
         conf=request.spark_conf,
     )
-
-
-@cache
-def _rules() -> tuple[CompiledRule, ...]:
-    """The rules of the package, which do not change while it runs."""
-    return compile_rules(load_rules())
 
 
 def _scan(request: BuildRequest, config: RepoConfig, repo_id: str, location: StateLocation) -> Snapshot:

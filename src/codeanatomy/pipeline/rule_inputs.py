@@ -29,7 +29,7 @@ from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.scope import Scope
 from codeanatomy.repo.files import file_table
-from codeanatomy.rules.compiler import CompiledRule, unmade
+from codeanatomy.rules.compiled import CompiledRule, unmade
 from codeanatomy.rules.evaluator import RuleInputs
 
 OFFERED_AT_ONCE = 4

@@ -18,8 +18,8 @@ from codeanatomy.pipeline.inputs import BuildInputs, OvertakenError, TreeChanged
 from codeanatomy.pipeline.journal import FallbackKind, Journal
 from codeanatomy.pipeline.plan import plan_build
 from codeanatomy.pipeline.progress import SCAN, Listener, Silent, StageClock
-from codeanatomy.pipeline.publishing import result_of
 from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Strategy
+from codeanatomy.pipeline.results import result_of
 from codeanatomy.store.builds import check_whole, latest_build
 from codeanatomy.store.determinism import Determinism
 from codeanatomy.store.failures import writing

@@ -25,7 +25,7 @@ from codeanatomy.pipeline.answering import Knowledge, answer
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.journal import StatementPlan
 from codeanatomy.pipeline.rule_inputs import Sources, offer_repository, offer_sources
-from codeanatomy.rules.compiler import CompiledRule, by_output, needed_rules
+from codeanatomy.rules.compiled import CompiledRule, by_output, needed_rules
 from codeanatomy.rules.evaluator import RuleInputs, Statement
 from codeanatomy.rules.order import needs_of, sorter_of
 from codeanatomy.store.datafiles import CollectedRows, collected, digest_rows, with_row_hashes

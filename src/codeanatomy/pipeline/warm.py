@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from codeanatomy.engine.settings import EngineSettings
-from codeanatomy.rules.compiler import CompiledRule
+from codeanatomy.rules.compiled import CompiledRule
 from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.location import StateLocation
 from codeanatomy.store.opened import Opened

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from codeanatomy.engine.frames import spark_schema
-from codeanatomy.rules.compiler import CompiledRule
+from codeanatomy.rules.compiled import CompiledRule
 from codeanatomy.rules.definition import RuleError
 from codeanatomy.store.state import State
 from codeanatomy.store.temporary import small_frame

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.engine.slots import Slots, is_repeatable
-from codeanatomy.rules.compiler import CompiledRule
+from codeanatomy.rules.compiled import CompiledRule
 from codeanatomy.rules.evaluator import Form, RuleInputs, Statement, as_they_are
 
 Identity = tuple[str, Mapping[str, str]]
