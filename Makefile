@@ -8,7 +8,7 @@ REPO ?= .
 ARGS ?=
 
 .PHONY: build test test-slow check format docs accuracy oracle lock java clean
-.PHONY: bench bench-resolution bench-depth bench-indexing bench-updates history mutations splices kills endurance bench-revisions
+.PHONY: bench bench-latency profile bench-resolution bench-depth bench-indexing bench-updates history mutations splices kills endurance bench-revisions
 
 build: $(READY) java $(ARCHIVE) ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -44,6 +44,12 @@ bench-depth: $(READY) ## Resolution time against length of chains, number of bas
 
 bench-indexing: $(READY) java ## Full builds of Django with and without an index, next to scip-python's; writes bench/INDEXING.md
 	$(BIN)/python -m bench.indexing
+
+bench-latency: $(READY) java ## From a change to the graph: cold, warm, in process, next to other tools (npm); writes bench/LATENCY.md
+	$(BIN)/python -m bench.latency $(ARGS)
+
+profile: $(READY) java ## Where the time of one full build and one update goes; writes bench/PROFILE.md
+	$(BIN)/python -m bench.profile $(ARGS)
 
 history: $(READY) java ## Replay releases of real packages, each build against one from scratch; writes bench/HISTORY.md
 	$(BIN)/python -m bench.history $(ARGS)
