@@ -49,7 +49,7 @@ bench-latency: $(READY) java ## From a change to the graph: cold, warm, in proce
 	$(BIN)/python -m bench.latency $(ARGS)
 
 profile: $(READY) java ## Where the time of one full build and one update goes; writes bench/PROFILE.md
-	$(BIN)/python -m bench.profile $(ARGS)
+	$(BIN)/python -m bench.build_profile $(ARGS)
 
 history: $(READY) java ## Replay releases of real packages, each build against one from scratch; writes bench/HISTORY.md
 	$(BIN)/python -m bench.history $(ARGS)

@@ -377,7 +377,8 @@ def _text(report: Report, trees: Sequence[str], ways: Sequence[str], rounds: int
     lines = [
         "# Latency: from a change to the graph\n",
         f"`make bench-latency`, {rounds} rounds in turns on {os.cpu_count()} cores, "
-        f"Python {platform.python_version()}, no type index; load of the machine at the end: {os.getloadavg()[0]:.1f}. Trust the ratios.\n",
+        f"Python {platform.python_version()}, no type index; load of the machine at the end: "
+        f"{os.getloadavg()[0]:.1f}. Trust the ratios.\n",
         *(f"- {remark}" for remark in report.remarks),
         *([""] if report.remarks else []),
     ]
