@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+ARCHIVE := $(VENV)/archive
 REPO ?= .
 ARGS ?=
 
 .PHONY: build test test-slow check format docs accuracy oracle lock java clean
-.PHONY: bench bench-resolution bench-depth bench-indexing bench-updates history mutations splices kills endurance bench-revisions
+.PHONY: bench bench-latency profile bench-resolution bench-depth bench-indexing bench-updates history mutations splices kills endurance bench-revisions
 
-build: $(READY) java ## Build the graph of REPO
+build: $(READY) java $(ARCHIVE) ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
 
 test: check java ## Lint, types, import contracts, then every test
@@ -43,6 +44,12 @@ bench-depth: $(READY) ## Resolution time against length of chains, number of bas
 
 bench-indexing: $(READY) java ## Full builds of Django with and without an index, next to scip-python's; writes bench/INDEXING.md
 	$(BIN)/python -m bench.indexing
+
+bench-latency: $(READY) java ## From a change to the graph: cold, warm, in process, next to other tools (npm); writes bench/LATENCY.md
+	$(BIN)/python -m bench.latency $(ARGS)
+
+profile: $(READY) java ## Where the time of one full build and one update goes; writes bench/PROFILE.md
+	$(BIN)/python -m bench.profile $(ARGS)
 
 history: $(READY) java ## Replay releases of real packages, each build against one from scratch; writes bench/HISTORY.md
 	$(BIN)/python -m bench.history $(ARGS)
@@ -88,6 +95,11 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+# Once per installation: Spark's classes are prepared in the background, at the lowest priority, for quicker starts.
+$(ARCHIVE): $(READY) | java
+	@$(BIN)/python -m codeanatomy.engine.archive
+	@touch $@
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .corpora

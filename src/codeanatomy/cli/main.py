@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = with_defaults(parser(), arguments)
         as_json = options.json
         code: int = options.run(options)
+        if sys.stdout is not None:  # None: it was closed by whoever started this process
+            sys.stdout.flush()
     except CodeAnatomyError as error:
         return print_error(error.message, error.hint, error.exit_code, as_json=as_json)
     except KeyboardInterrupt:
@@ -59,13 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print_message(*traceback.format_exc().splitlines())
         failure = unexpected(error)
         return print_error(failure.message, failure.hint, failure.exit_code, as_json=as_json)
+    if owns_process:
+        _exit(code)
     return code
 
 
 def _exit(code: int) -> NoReturn:
-    """End the process without the interpreter's clean-up, in which DuckDB would complain on stderr."""
+    """End the process without the interpreter's clean-up: it takes time, and DuckDB can complain on stderr in it."""
     atexit._run_exitfuncs()
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code)

@@ -1,8 +1,8 @@
 """The class-data archive: Spark's classes, parsed once per installation. It halves the start time of later sessions.
 
 It is in the user's cache, under a hash of the Java version and the jars. Without a valid archive a session works the
-same and starts slower. `training` creates it in a process of its own, with the lowest priority, after the first session
-has ended.
+same and starts slower. `training` creates it in a process of its own, with the lowest priority: started by running this
+module, which `make build` does once Java and Spark are installed, or after the first session has ended.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from codeanatomy.engine.java import JavaRuntime
+from codeanatomy.engine.directories import cache_directory
+from codeanatomy.engine.java import JavaRuntime, require_java
 from codeanatomy.engine.jvm import SPARK_HOME, worker_path
 
 ARCHIVES_KEPT = 3
@@ -79,3 +80,7 @@ def train_in_background(archive: Path) -> None:
 
 def _size_mark(archive: Path) -> Path:
     return archive.with_suffix(".size")
+
+
+if __name__ == "__main__":
+    train_in_background(archive_path(require_java(), cache_directory()))

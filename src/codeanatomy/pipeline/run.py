@@ -143,20 +143,21 @@ def _new_state(inputs: BuildInputs) -> State:
 
 def _run(build: Build, request: BuildRequest, spark: SparkSession | None) -> BuildResult:
     """Run the stages; an update that turns out to cost more than a full build becomes one."""
-    from codeanatomy.pipeline.analysis import cheaper_in_full  # noqa: PLC0415 - loads the parser
-    from codeanatomy.pipeline.indexing import indexing  # noqa: PLC0415
-    from codeanatomy.pipeline.stages import analyse, rebuild_stages  # noqa: PLC0415
-    from codeanatomy.pipeline.work import run_stages  # noqa: PLC0415
-
     inputs, plan = build.inputs, build.plan
     if build.is_full and build.last and not request.full:
         build.journal.note(FallbackKind.FULL_BUILD, "; ".join(plan.reasons))
     settings = inputs.settings if build.is_full else replace(inputs.settings, short_run=True)
     with ExitStack() as stack:
-        started = stack.enter_context(indexing(inputs)) if build.is_full and inputs.provider else None
         engine = stack.enter_context(Engine(settings, build.clock, spark))
         if spark is None:
             engine.start()
+        # Loaded while Spark starts: they load the parser.
+        from codeanatomy.pipeline.analysis import cheaper_in_full  # noqa: PLC0415
+        from codeanatomy.pipeline.indexing import indexing  # noqa: PLC0415
+        from codeanatomy.pipeline.stages import analyse, rebuild_stages  # noqa: PLC0415
+        from codeanatomy.pipeline.work import run_stages  # noqa: PLC0415
+
+        started = stack.enter_context(indexing(inputs)) if build.is_full and inputs.provider else None
         build = replace(build, engine=engine)
         work = analyse(build, started)
         instead = None if build.is_full else cheaper_in_full(build, work.impact, request.max_impact_depth)
