@@ -157,6 +157,12 @@ class _Names:
         return self.module
 
 
+def numbering(definitions: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What the numbers of the classes and functions of a module stand for."""
+    names = _Names("", definitions)
+    return names.classes, names.functions, names.owners, names.unwritten
+
+
 class _Reader:
     """Reads one module."""
 
