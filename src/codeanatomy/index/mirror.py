@@ -1,7 +1,8 @@
 """A tree of links to the files of a snapshot, laid out by module: all that an indexer gets to see of a repository.
 
-Nothing is copied, unless the caller puts copies in the place of links. What is not in the snapshot is not there: no configuration, no ignored directory, no link that leads
-out of the tree. Source roots are folded into one, so that the indexer gives a file the module name we give it.
+Nothing is copied, unless the caller puts copies in the place of links. What is not in the snapshot is not there: no
+configuration, no ignored directory, no link that leads out of the tree. Source roots are folded into one, so that the
+indexer gives a file the module name we give it.
 
 A file that is too deep, or whose path is too long, is left out. How much is too much depends on the file alone, as far
 as it can: a mirror's own path is longer than that of the repository, or shorter, and should make no difference.

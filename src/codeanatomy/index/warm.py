@@ -3,8 +3,8 @@
 Nobody but us writes to the mirror, and only between two rounds. So what pyrefly has read is known, byte for byte; it
 follows no link, and does not see a file that is half written.
 
-It is an economy, not another source: wherever it could say something else than a run from scratch, or takes long, it has
-no answer, and the caller runs pyrefly from scratch. That is so
+It is an economy, not another source: wherever it could say something else than a run from scratch, or takes long, it
+has no answer, and the caller runs pyrefly from scratch. That is so
     when files came, went or moved: the numbers of modules shift, and reports that are not written again have the old
     ones. It starts again, in the background;
     when a report mentions a module whose classes or functions got other numbers after it was written;
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import time
@@ -116,6 +115,8 @@ class WarmPyrefly:
         try:
             if self._running is None:
                 self._running = _Running.start(pyrefly, purpose, task, self._place)
+                if task.only is not None:  # for a few files, a run from scratch is quicker than the first round
+                    return None
             return self._running.answer(task)
         except _OutOfDateError:
             return None
@@ -180,8 +181,7 @@ class _Running:
 
     def answer(self, task: IndexTask) -> Answer | None:
         """Let it read what changed, and wait for its report."""
-        whole = task.only is None
-        ends = time.monotonic() + (seconds_for(task.files) if whole else PATIENCE)
+        ends = time.monotonic() + (PATIENCE if task.only is not None else seconds_for(task.files))
         if not self._settled(task, ends):
             return None
         wanted = _contents(task)
@@ -241,17 +241,17 @@ class _Running:
             raise IndexerError("modules have other numbers")
         self.rounds += 1
         out, report = self.place / "out", self.place / "report"
-        for name in os.listdir(out / "definitions"):
-            old = report / "definitions" / name
-            if old.exists() and _renumbers(old.read_bytes(), (out / "definitions" / name).read_bytes()):
-                self.renumbered[name] = self.rounds
-            self.written[name] = self.rounds
+        for new in (out / "definitions").iterdir():
+            old = report / "definitions" / new.name
+            if old.exists() and _renumbers(old.read_bytes(), new.read_bytes()):
+                self.renumbered[new.name] = self.rounds
+            self.written[new.name] = self.rounds
         for part in _PARTS:
             if self.rounds == 1:
                 (out / part).rename(report / part)
             else:
-                for name in os.listdir(out / part):
-                    (out / part / name).replace(report / part / name)
+                for new in (out / part).iterdir():
+                    new.replace(report / part / new.name)
         for name in (_ERRORS, LISTING):
             (out / name).replace(report / name)
         self.modules, self.files = modules, files_in(listing)

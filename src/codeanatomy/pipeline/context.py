@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from codeanatomy.engine.session import Connect
+    from codeanatomy.index.warm import WarmPyrefly
 
 TASK_BYTES = 2 << 20
 """Source bytes per task: few files to open again, yet no core waits long for the last task."""
@@ -71,7 +72,10 @@ class Engine:
 
 @dataclass(frozen=True)
 class Build:
-    """A build under way. Without an engine it only finds out what it would do: everything in the driver, no writes."""
+    """A build under way. Without an engine it only finds out what it would do: everything in the driver, no writes.
+
+    `indexer` is one that the caller keeps between builds.
+    """
 
     state: State
     last: BuildRecord | None
@@ -82,6 +86,7 @@ class Build:
     engine: Engine | None = None
     journal: Journal = field(default_factory=Journal)
     peak: PeakMemory = field(default_factory=PeakMemory)
+    indexer: WarmPyrefly | None = None
 
     @property
     def is_full(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codeanatomy.engine.memory import PeakMemory, peak_memory
 from codeanatomy.engine.profiles import MEMORY_TIGHT
@@ -31,19 +31,38 @@ from codeanatomy.store.state import State, create_state, open_state, remember_re
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from codeanatomy.index.warm import WarmPyrefly
+
 
 ATTEMPTS = 3
 """How often a build starts over when files change under it."""
 
 
-def build(request: BuildRequest, *, listener: Listener | None = None, spark: SparkSession | None = None) -> BuildResult:
-    """Bring the graph of a repository up to date, on `spark` if given, else on a session started for this build."""
+class Kept(NamedTuple):
+    """What the caller keeps from one build to the next."""
+
+    spark: SparkSession | None = None
+    indexer: WarmPyrefly | None = None
+
+
+def build(
+    request: BuildRequest,
+    *,
+    listener: Listener | None = None,
+    spark: SparkSession | None = None,
+    indexer: WarmPyrefly | None = None,
+) -> BuildResult:
+    """Bring the graph of a repository up to date, on `spark` if given, else on a session started for this build.
+
+    `indexer` is one that is kept between builds of this repository (`indexing.warm_index`).
+    """
     clock, journal = StageClock(listener or Silent()), Journal()
+    kept = Kept(spark, indexer)
     attempts = 0
     with peak_memory() as peak:
         while attempts < ATTEMPTS:
             try:
-                result = _build_once(request, clock, journal, peak, spark)
+                result = _build_once(request, clock, journal, peak, kept)
                 return replace(result, seconds=clock.seconds())
             except TreeChangedError as error:
                 attempts += 1
@@ -62,7 +81,7 @@ def build(request: BuildRequest, *, listener: Listener | None = None, spark: Spa
 
 
 def _build_once(
-    request: BuildRequest, clock: StageClock, journal: Journal, peak: PeakMemory, spark: SparkSession | None
+    request: BuildRequest, clock: StageClock, journal: Journal, peak: PeakMemory, kept: Kept
 ) -> BuildResult:
     location = locate_state(request.repo, request.state, request.storage_options)
     with clock.stage(SCAN) as stage:
@@ -87,8 +106,8 @@ def _build_once(
         if state.repository != inputs.repository:
             state = remember_repository(state, inputs.repository)
         state = replace(state, determinism=determinism)
-        build = Build(state, last, inputs, plan, strategy, clock, journal=journal, peak=peak)
-        return _run(build, request, spark)
+        build = Build(state, last, inputs, plan, strategy, clock, journal=journal, peak=peak, indexer=kept.indexer)
+        return _run(build, request, kept.spark)
 
 
 def strategy_of(request: BuildRequest, inputs: BuildInputs) -> Strategy:
@@ -128,7 +147,8 @@ def _run(build: Build, request: BuildRequest, spark: SparkSession | None) -> Bui
         build.journal.note(FallbackKind.FULL_BUILD, "; ".join(plan.reasons))
     settings = inputs.settings if build.is_full else replace(inputs.settings, short_run=True)
     with ExitStack() as stack:
-        started = stack.enter_context(indexing(inputs)) if build.is_full and inputs.provider else None
+        is_indexed = build.is_full and inputs.provider is not None
+        started = stack.enter_context(indexing(inputs, None, build.indexer)) if is_indexed else None
         engine = stack.enter_context(Engine(settings, build.clock, spark))
         if spark is None:
             engine.start()
