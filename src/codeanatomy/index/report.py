@@ -49,13 +49,19 @@ _INSIDE: Final = frozenset(
 """Keys of a definition that other files cannot see, or that are valid in one run only."""
 
 
+NUMBERS: Final = "numbers"
+"""In a list of modules: the number now, by the number then, for reports that are older; see `rounds`."""
+
+
 class Report:
     """The report of one run, read on demand."""
 
     def __init__(self, folder: Path, names: Mapping[str, str]) -> None:
         """`names` gives our module name for each link of the mirror; pyrefly has none for what cannot be imported."""
         self._folder = folder / "report"
-        listed = json.loads((self._folder / "pyrefly.pysa.json").read_bytes())["modules"]
+        listing = json.loads((self._folder / "pyrefly.pysa.json").read_bytes())
+        listed = listing["modules"]
+        self._numbers = {int(count): numbers for count, numbers in listing.get(NUMBERS, {}).items()}
         self._names = names
         self._modules = {entry["module_id"]: entry for entry in listed.values()}
         self._entries = {_file(entry): entry for entry in sorted(listed.values(), key=self._goes_by_our_name)}
@@ -90,7 +96,11 @@ class Report:
     def read(self, part: str, entry: Mapping[str, Any]) -> bytes:
         """One part of a module's report."""
         name: str = entry["info_filename"]
-        return (self._folder / part / name).read_bytes()
+        body = (self._folder / part / name).read_bytes()
+        numbers = self._numbers.get(entry.get(NUMBERS, -1))
+        if numbers is None:
+            return body
+        return _MODULE_ID.sub(lambda found: b'"module_id":%d' % numbers.get(found[1].decode(), -1), body)
 
     def types(self, entry: Mapping[str, Any]) -> bytes:
         """The types of a module's expressions; nothing if they were not reported."""
