@@ -51,6 +51,7 @@ class Mirror:
             number = next(number for number in range(len(self._files) + 1) if self._is_free(number, inside))
             link = self._place / str(number) / inside
             try:
+                link.parent.mkdir(parents=True, exist_ok=True)
                 self._put(module.path, link)
             except OSError as error:
                 self.left_out[module.path] = error.strerror or type(error).__name__
@@ -70,7 +71,6 @@ class Mirror:
         return (Failed(path, why) for path, why in self.left_out.items() if asked is None or path in asked)
 
     def _link(self, path: str, link: Path) -> None:
-        link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(self._repository / path)
 
     def _is_free(self, number: int, place: Path) -> bool:

@@ -49,19 +49,13 @@ _INSIDE: Final = frozenset(
 """Keys of a definition that other files cannot see, or that are valid in one run only."""
 
 
-NUMBERS: Final = "numbers"
-"""In a list of modules: the number now, by the number then, for reports that are older; see `rounds`."""
-
-
 class Report:
     """The report of one run, read on demand."""
 
     def __init__(self, folder: Path, names: Mapping[str, str]) -> None:
         """`names` gives our module name for each link of the mirror; pyrefly has none for what cannot be imported."""
         self._folder = folder / "report"
-        listing = json.loads((self._folder / "pyrefly.pysa.json").read_bytes())
-        listed = listing["modules"]
-        self._numbers = {int(count): numbers for count, numbers in listing.get(NUMBERS, {}).items()}
+        listed = json.loads((self._folder / "pyrefly.pysa.json").read_bytes())["modules"]
         self._names = names
         self._modules = {entry["module_id"]: entry for entry in listed.values()}
         self._entries = {_file(entry): entry for entry in sorted(listed.values(), key=self._goes_by_our_name)}
@@ -96,11 +90,7 @@ class Report:
     def read(self, part: str, entry: Mapping[str, Any]) -> bytes:
         """One part of a module's report."""
         name: str = entry["info_filename"]
-        body = (self._folder / part / name).read_bytes()
-        numbers = self._numbers.get(entry.get(NUMBERS, -1))
-        if numbers is None:
-            return body
-        return _MODULE_ID.sub(lambda found: b'"module_id":%d' % numbers.get(found[1].decode(), -1), body)
+        return (self._folder / part / name).read_bytes()
 
     def types(self, entry: Mapping[str, Any]) -> bytes:
         """The types of a module's expressions; nothing if they were not reported."""
@@ -167,10 +157,14 @@ class _Names:
         return self.module
 
 
-def numbering(definitions: Mapping[str, Any]) -> tuple[Any, ...]:
+def numbering(definitions: Mapping[str, Any]) -> dict[str, Any]:
     """What the numbers of the classes and functions of a module stand for."""
     names = _Names("", definitions)
-    return names.classes, names.functions, names.owners, names.unwritten
+    functions = {
+        number: (symbol, names.owners.get(number), number in names.unwritten)
+        for number, symbol in names.functions.items()
+    }
+    return {**functions, **{str(number): symbol for number, symbol in names.classes.items()}}
 
 
 class _Reader:
