@@ -66,7 +66,7 @@ class Tree:
         known = {file.path: file for file in self.files}
         paths = asked["path"].to_pylist()
         decoded = [path for path in paths if self.facts[path]["line_starts"] is not None]
-        asked = asked.filter(pa.array([path in decoded for path in paths]))
+        asked = asked.filter(pa.array([path in decoded for path in paths], pa.bool_()))
         facts = self._extracted.take(pa.array([places[path] for path in decoded], pa.int64()))
         columns = {name: asked[name].combine_chunks() for name in asked.column_names}
         columns["file_id"] = pa.array([known[path].file_id for path in decoded], pa.string())

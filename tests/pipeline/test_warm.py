@@ -130,7 +130,7 @@ def test_an_update_that_fails_leaves_nothing_behind(own, built, spark, monkeypat
 
 def test_a_rule_that_changed_is_planned_again(own, built, spark, monkeypatch):
     updated(own, built, 1)
-    monkeypatch.setattr(inputs, "_rules", lambda: edited("edges.calls", less_sure))
+    monkeypatch.setattr(inputs, "own_rules", lambda: edited("edges.calls", less_sure))
     updated(own, built, 2)
     assert not differences(built, spark)
 
@@ -156,7 +156,7 @@ def test_rows_would_be_wrong_with_the_plan_of_another_rule(own, built, spark, mo
     monkeypatch.setattr(PreparedRules, "collect", lambda self, one, form: collect(self, by_names(one), form))
     monkeypatch.setattr(prepared_module, "identity_of", lambda *_: "always the same")
     updated(own, built, 1)
-    monkeypatch.setattr(inputs, "_rules", lambda: edited("edges.calls", less_sure))
+    monkeypatch.setattr(inputs, "own_rules", lambda: edited("edges.calls", less_sure))
     updated(own, built, 2)
     assert differences(built, spark)
 

@@ -1,7 +1,8 @@
 """A tree of links to the files of a snapshot, laid out by module: all that an indexer gets to see of a repository.
 
-Nothing is copied. What is not in the snapshot is not there: no configuration, no ignored directory, no link that leads
-out of the tree. Source roots are folded into one, so that the indexer gives a file the module name we give it.
+Nothing is copied, unless the caller puts copies in the place of links. What is not in the snapshot is not there: no
+configuration, no ignored directory, no link that leads out of the tree. Source roots are folded into one, so that the
+indexer gives a file the module name we give it.
 
 A file that is too deep, or whose path is too long, is left out. How much is too much depends on the file alone, as far
 as it can: a mirror's own path is longer than that of the repository, or shorter, and should make no difference.
@@ -9,7 +10,7 @@ as it can: a mirror's own path is longer than that of the repository, or shorter
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -29,9 +30,11 @@ _SUFFIX = {".pyw": ".py"}
 class Mirror:
     """Links to files, in several trees where files claim the same path; `left_out` has the reasons for other files."""
 
-    def __init__(self, repository: Path, place: Path) -> None:
+    def __init__(self, repository: Path, place: Path, put: Callable[[str, Path], None] | None = None) -> None:
+        """`put` makes the entry of a file, by its path in the repository, at a place in the mirror."""
         self._repository = repository
         self._place = place
+        self._put = put or self._link
         self._files: set[tuple[int, Path]] = set()
         self._folders: set[tuple[int, Path]] = set()
         self.trees: list[Path] = []
@@ -49,7 +52,7 @@ class Mirror:
             link = self._place / str(number) / inside
             try:
                 link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to(self._repository / module.path)
+                self._put(module.path, link)
             except OSError as error:
                 self.left_out[module.path] = error.strerror or type(error).__name__
                 continue
@@ -59,9 +62,16 @@ class Mirror:
             self._folders.update((number, above) for above in inside.parents)
             self.links[module.path] = link
 
+    def names(self, modules: Iterable[ModuleName]) -> dict[str, str]:
+        """The names of modules, by their place in the mirror."""
+        return {str(self.links[each.path]): each.module_fqn for each in modules if each.path in self.links}
+
     def failures(self, asked: Collection[str] | None) -> Iterator[Failed]:
         """The files that are left out, of all or of those that are asked about."""
         return (Failed(path, why) for path, why in self.left_out.items() if asked is None or path in asked)
+
+    def _link(self, path: str, link: Path) -> None:
+        link.symlink_to(self._repository / path)
 
     def _is_free(self, number: int, place: Path) -> bool:
         """Whether nothing is at a place of a tree, and no file where a directory above it has to be."""

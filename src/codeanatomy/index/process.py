@@ -100,11 +100,10 @@ def run_limited(command: Sequence[str], limits: ProcessLimits, *, cwd: Path, env
     name = Path(command[0]).name
     if not Path(command[0]).is_absolute():
         raise ValueError(f"not an absolute path: {command[0]}")
-    limited = [sys.executable, "-I", "-S", "-c", _LIMITED, str(os.getpid()), str(limits.memory_bytes or 0), *command]
     started = time.monotonic()
     if limits.cancelled.is_set():
         raise IndexerCancelledError(f"{name} was cancelled")
-    with _started(limited, cwd, env) as child:
+    with _started(_limited(command, limits.memory_bytes), cwd, env) as child:
         tail = _Tail(child.stderr)
         try:
             code = _wait(child, name, limits)
@@ -114,6 +113,86 @@ def run_limited(command: Sequence[str], limits: ProcessLimits, *, cwd: Path, env
     if code == _CANNOT_START:
         raise IndexerError(f"cannot start {name}: {printed.strip()[-300:]}")
     return Finished(code, printed, time.monotonic() - started)
+
+
+class StayingProcess:
+    """A command that runs until it is ended, with a limit on its memory; it dies with us as other commands do.
+
+    A thread of its own starts it and waits for it: Linux takes the end of the thread that started a process for the end
+    of its parent.
+    """
+
+    def __init__(self, command: Sequence[str], memory_bytes: int, *, cwd: Path, env: Mapping[str, str]) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._error: IndexerError | None = None
+        self._printed = ""
+        self._is_started = threading.Event()
+        limited = _limited(command, memory_bytes)
+        self._thread = threading.Thread(target=self._run, args=(limited, cwd, env), name="staying", daemon=True)
+        self._thread.start()
+        self._is_started.wait()
+        if self._error is not None:
+            raise self._error
+
+    def _run(self, command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
+        try:
+            with _started(command, cwd, env) as child:
+                self._child = child
+                tail = _Tail(child.stderr)
+                self._is_started.set()
+                child.wait()
+                _kill_group(child)
+                self._printed = tail.read()
+        except IndexerError as error:
+            self._error = error
+            self._is_started.set()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._thread.is_alive()
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        assert self._child is not None
+        return self._child.pid
+
+    def reason(self) -> str:
+        """Why it ended, in one line."""
+        self._thread.join()
+        assert self._child is not None
+        return Finished(self._child.returncode, self._printed, 0).reason()
+
+    def memory_bytes(self) -> int:
+        """The memory that it occupies; 0 if it has ended."""
+        try:
+            pages = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]
+        except (OSError, IndexError):
+            return 0
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def pause(self) -> None:
+        """Let it do nothing until it is told to go on."""
+        self._send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._send(signal.SIGCONT)
+
+    def end(self) -> None:
+        """Kill it, and what it started."""
+        self._send(signal.SIGKILL)
+        self._thread.join()
+
+    def _send(self, number: signal.Signals) -> None:
+        if self.is_alive:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+
+def _limited(command: Sequence[str], memory_bytes: int | None) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", _LIMITED, str(os.getpid()), str(memory_bytes or 0), *command]
 
 
 @contextmanager

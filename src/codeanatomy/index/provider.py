@@ -11,13 +11,16 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from codeanatomy.index.documents import Symbol
 from codeanatomy.repo.modules import ModuleName
 from codeanatomy.repo.snapshot import ScannedFile
+
+if TYPE_CHECKING:
+    from codeanatomy.index.warm import WarmPyrefly
 
 Reader = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -43,6 +46,7 @@ class IndexTask:
     """What a provider is to index: files of the repository at `root`, all of them or those at the paths in `only`.
 
     `modules` are those of all files, readable or not. The provider may write to `scratch`, and ends when `cancelled`.
+    `warm` is an indexer that stays, for providers that can ask one.
     """
 
     root: Path
@@ -51,6 +55,7 @@ class IndexTask:
     scratch: Path
     cancelled: Event = field(default_factory=Event)
     only: Collection[str] | None = None
+    warm: WarmPyrefly | None = None
 
     def includes(self, path: str) -> bool:
         """Whether a file is to be indexed."""

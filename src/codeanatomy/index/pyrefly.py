@@ -14,12 +14,12 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from threading import Event
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from codeanatomy.index.process import IndexerCancelledError, IndexerError, ProcessLimits, run_limited
 from codeanatomy.index.provider import Failed, Split
@@ -29,6 +29,9 @@ PYTHON_VERSION: Final = "3.13"
 
 SHARD_BYTES: Final = 48 << 20
 """Source bytes per shard; a report is about eight times as large."""
+
+LISTING: Final = "pyrefly.pysa.json"
+"""The list of modules of a report, which is written last."""
 
 _FORMAT: Final = 1
 _LINE_BREAK: Final = re.compile(r"[\r\n]")
@@ -60,6 +63,14 @@ class Asked:
     size: int
 
 
+class Sized(Protocol):
+    """Has a number of bytes."""
+
+    @property
+    def size(self) -> int:
+        """The number."""
+
+
 @dataclass(frozen=True)
 class Ran:
     """A finished run: the folder of its report, its files, and whether it is the last run."""
@@ -87,9 +98,9 @@ def run_pyrefly(
     pyrefly: Pyrefly, files: Sequence[Asked], trees: Sequence[Path], scratch: Path, cancelled: Event
 ) -> Generator[Ran | Failed | Split, None, None]:
     """Index `files`; the report of a shard is deleted when the next one is requested."""
-    broken = {file.path for file in files if _LINE_BREAK.search(str(file.link))}
-    yield from (Failed(path, "its name has a line break") for path in sorted(broken))
-    pending = list(_shards([file for file in files if file.path not in broken]))[::-1]
+    listed, failures = listable(files)
+    yield from failures
+    pending = list(_shards(listed))[::-1]
     number = 0
     while pending:
         shard = pending.pop()
@@ -108,14 +119,27 @@ def run_pyrefly(
                     middle = len(shard) // 2
                     pending += [shard[middle:], shard[:middle]]
                 continue
-            failed = [file for file in shard if "failed_to_load" in entries.get(file.link, {})]
-            left_out = [file for file in shard if file.link not in entries]
-            yield from (Failed(file.path, "pyrefly reads UTF-8 only") for file in failed)
-            yield from (Failed(file.path, "pyrefly left it out") for file in left_out)
-            read = tuple(file for file in shard if file not in failed and file not in left_out)
-            yield Ran(folder, read, is_last=not pending)
+            yield from reported(shard, entries, folder, is_last=not pending)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def listable(files: Sequence[Asked]) -> tuple[list[Asked], list[Failed]]:
+    """The files that pyrefly can be asked about, and the others."""
+    broken = {file.path for file in files if _LINE_BREAK.search(str(file.link))}
+    failures = [Failed(path, "its name has a line break") for path in sorted(broken)]
+    return [file for file in files if file.path not in broken], failures
+
+
+def reported(
+    files: Sequence[Asked], entries: Mapping[Path, Mapping[str, Any]], folder: Path, *, is_last: bool
+) -> Iterator[Ran | Failed]:
+    """The files that a report has a document of, and the others."""
+    failed = [file for file in files if "failed_to_load" in entries.get(file.link, {})]
+    left_out = [file for file in files if file.link not in entries]
+    yield from (Failed(file.path, "pyrefly reads UTF-8 only") for file in failed)
+    yield from (Failed(file.path, "pyrefly left it out") for file in left_out)
+    yield Ran(folder, tuple(file for file in files if file not in failed and file not in left_out), is_last)
 
 
 def _shards(files: Sequence[Asked]) -> Iterator[list[Asked]]:
@@ -140,35 +164,48 @@ def _run(
     config, listed, report = folder / "pyrefly.toml", folder / "files.txt", folder / "report"
     config.write_text("", encoding="utf-8")
     listed.write_text("".join(f"{file.link}\n" for file in shard), encoding="utf-8")
-    megabytes = sum(file.size for file in shard) / (1 << 20)
     completed = run_limited(
-        [
-            str(pyrefly.executable),
-            "check",
-            f"--config={config}",
-            "--skip-interpreter-query",
-            f"--python-version={PYTHON_VERSION}",
-            "--python-platform=linux",
-            "--disable-project-excludes-heuristics=true",
-            "--use-ignore-files=false",
-            *(f"--search-path={tree}" for tree in trees),
-            f"--report-pysa={report}",
-            "--report-pysa-format=json",
-            "--output-format=omit-errors",
-            "--progress-bar=no",
-            f"@{listed}",
-        ],
-        ProcessLimits(_SECONDS + _SECONDS_PER_MEGABYTE * megabytes, _MEMORY_BYTES, cancelled),
+        [*check_command(pyrefly, config, trees, report), f"@{listed}"],
+        ProcessLimits(seconds_for(shard), _MEMORY_BYTES, cancelled),
         cwd=folder,
         env={"HOME": str(folder), "TMPDIR": str(folder)},
     )
     if completed.returncode not in (0, 1):  # 1: it found type errors
         raise IndexerError(f"pyrefly failed with {completed.reason()}")
     try:
-        found = json.loads((report / "pyrefly.pysa.json").read_bytes())
+        listing = json.loads((report / LISTING).read_bytes())
     except (OSError, ValueError) as error:
         raise IndexerError(f"pyrefly left no report: {completed.reason()}") from error
-    if found["format_version"] != _FORMAT:
-        raise IndexerError(f"pyrefly's report has format {found['format_version']}, not {_FORMAT}")
-    places = ((entry["source_path"].get("FileSystem"), entry) for entry in found["modules"].values())
+    return files_in(listing)
+
+
+def check_command(pyrefly: Pyrefly, config: Path, trees: Sequence[Path], report: Path) -> list[str]:
+    """The command that checks and reports, up to what it is asked about."""
+    return [
+        str(pyrefly.executable),
+        "check",
+        f"--config={config}",
+        "--skip-interpreter-query",
+        f"--python-version={PYTHON_VERSION}",
+        "--python-platform=linux",
+        "--disable-project-excludes-heuristics=true",
+        "--use-ignore-files=false",
+        *(f"--search-path={tree}" for tree in trees),
+        f"--report-pysa={report}",
+        "--report-pysa-format=json",
+        "--output-format=omit-errors",
+        "--progress-bar=no",
+    ]
+
+
+def seconds_for(files: Iterable[Sized]) -> float:
+    """How long a run on these files may take."""
+    return _SECONDS + _SECONDS_PER_MEGABYTE * sum(file.size for file in files) / (1 << 20)
+
+
+def files_in(listing: Mapping[str, Any]) -> dict[Path, Mapping[str, Any]]:
+    """What the list of modules of a report says of each file of the mirror."""
+    if listing["format_version"] != _FORMAT:
+        raise IndexerError(f"pyrefly's report has format {listing['format_version']}, not {_FORMAT}")
+    places = ((entry["source_path"].get("FileSystem"), entry) for entry in listing["modules"].values())
     return {Path(place): entry for place, entry in places if place is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,8 +16,9 @@ from codeanatomy.catalogue.columns import table_of
 from codeanatomy.index.documents import Symbol, as_batch, finished_or_failed, sites_in
 from codeanatomy.index.mirror import Mirror
 from codeanatomy.index.provider import IndexTask, Reader, Results
-from codeanatomy.index.pyrefly import Asked, Pyrefly, Ran, run_pyrefly
+from codeanatomy.index.pyrefly import LISTING, Asked, Pyrefly, Ran, listable, reported, run_pyrefly
 from codeanatomy.index.report import Report
+from codeanatomy.index.warm import Answer
 
 _LINKS: Final = pa.schema([("path", pa.string()), ("link", pa.string())])
 
@@ -40,21 +42,43 @@ class PyreflyProvider:
         return {"choice": "pyrefly", "scip": None}
 
     def run(self, task: IndexTask) -> Results:
-        """Mirror the snapshot, then one run per shard."""
-        readable = {file.path: file.size for file in task.files}
+        """Ask the indexer that stays, if there is one that knows; else mirror the snapshot, then one run per shard."""
+        with ExitStack() as stack:
+            if task.warm is not None:
+                answer = task.warm.answer(self.pyrefly, task)
+                if answer is not None:
+                    yield from self._answered(answer, task)
+                    return
+                stack.enter_context(task.warm.paused())
+            yield from self._run(task)
+
+    def _answered(self, answer: Answer, task: IndexTask) -> Results:
+        yield from answer.mirror.failures(task.only)
+        files, failures = listable(_asked(answer.mirror, task))
+        yield from failures
+        for result in reported(files, answer.files, answer.folder, is_last=True):
+            yield PyreflyShard(result, answer.names) if isinstance(result, Ran) else result
+
+    def _run(self, task: IndexTask) -> Results:
+        readable = {file.path for file in task.files}
         mirror = Mirror(task.root, task.scratch / "mirror")
         mirror.add(module for module in task.modules if module.path in readable)
         names = task.scratch / "modules.json"
-        named = {str(mirror.links[m.path]): m.module_fqn for m in task.modules if m.path in mirror.links}
-        names.write_text(json.dumps(named), encoding="utf-8")
+        names.write_text(json.dumps(mirror.names(task.modules)), encoding="utf-8")
         yield from mirror.failures(task.only)
-        about = [Asked(path, link, readable[path]) for path, link in mirror.links.items() if task.includes(path)]
-        for result in run_pyrefly(self.pyrefly, about, mirror.trees, task.scratch, task.cancelled):
+        asked = _asked(mirror, task)
+        for result in run_pyrefly(self.pyrefly, asked, mirror.trees, task.scratch, task.cancelled):
             yield PyreflyShard(result, names) if isinstance(result, Ran) else result
 
     def external_symbols(self) -> Sequence[Symbol]:
         """None: pyrefly does not report them."""
         return ()
+
+
+def _asked(mirror: Mirror, task: IndexTask) -> list[Asked]:
+    """The files of a task that its mirror has."""
+    sizes = {file.path: file.size for file in task.files}
+    return [Asked(path, link, sizes[path]) for path, link in mirror.links.items() if task.includes(path)]
 
 
 @dataclass(frozen=True)
@@ -89,7 +113,7 @@ class _PyreflyReader:
     names: Path
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        made = self.folder.stat()
+        made = (self.folder / "report" / LISTING).stat()
         report = _report(self.folder, self.names, (made.st_ino, made.st_mtime_ns))
         for batch in batches:
             keys = zip(*(batch.column(name).to_pylist() for name in ("file_id", "path", "link")), strict=True)

@@ -157,6 +157,16 @@ class _Names:
         return self.module
 
 
+def numbering(definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """What the numbers of the classes and functions of a module stand for."""
+    names = _Names("", definitions)
+    functions = {
+        number: (symbol, names.owners.get(number), number in names.unwritten)
+        for number, symbol in names.functions.items()
+    }
+    return {**functions, **{str(number): symbol for number, symbol in names.classes.items()}}
+
+
 class _Reader:
     """Reads one module."""
 

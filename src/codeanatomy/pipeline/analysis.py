@@ -158,7 +158,7 @@ def _changed_documents(build: Build, facts: Facts, evidence: Evidence) -> tuple[
     differing, seconds = [DOCUMENTS.schema().empty_table()], 0.0
     while wave.files:
         paths = None if provider.reports_all else {propagation.path_of[file_id] for file_id in wave.files}
-        with indexing(build.inputs, paths) as started:
+        with indexing(build.inputs, paths, build.indexer) as started:
             rows = computed(read_documents(build, facts, started, build.inputs.source_bytes(wave.files)))
             seconds += started.seconds
         documents = in_driver(rows_of(rows, columns=IDENTITY))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from codeanatomy.engine.session import Connect
+    from codeanatomy.index.warm import WarmPyrefly
     from codeanatomy.pipeline.warm import Warm
 
 TASK_BYTES = 2 << 20
@@ -89,6 +90,11 @@ class Build:
     def is_full(self) -> bool:
         """Whether every file is rebuilt: the build is an update on top of nothing."""
         return self.plan.mode is Mode.FULL
+
+    @property
+    def indexer(self) -> WarmPyrefly | None:
+        """The indexer that stays, if this process does."""
+        return self.warm.indexer(self.state.location) if self.warm else None
 
     @property
     def spark(self) -> SparkSession:

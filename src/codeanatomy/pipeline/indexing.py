@@ -27,6 +27,7 @@ from codeanatomy.engine.rows import as_frame, computed, map_batches
 from codeanatomy.index.documents import SITE_FIELDS, DocumentRow, about_other_packages, as_batch
 from codeanatomy.index.provider import Failed, IndexTask, Provider, Reader, Shard, Split
 from codeanatomy.index.pyrefly import SHARD_BYTES
+from codeanatomy.index.warm import WarmPyrefly
 from codeanatomy.pipeline.context import Build, task_count
 from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.inputs import BuildInputs, TreeChangedError
@@ -45,18 +46,14 @@ _ROOM = 16 * SHARD_BYTES
 class Indexing:
     """An indexer at work. Its results come one by one; the first is being made while this object is new."""
 
-    def __init__(
-        self, provider: Provider, inputs: BuildInputs, scratch: Path, asked: Collection[str] | None = None
-    ) -> None:
+    def __init__(self, provider: Provider, inputs: BuildInputs, task: IndexTask) -> None:
         self.provider = provider
         self.failed: list[Failed] = []
         self.splits: list[Split] = []
         self.seconds = 0.0
         self._inputs = inputs
-        self._cancelled = Event()
-        files = [file for file in inputs.snapshot.files if file.content_id]
-        modules = [file.module for file in inputs.files.values()]
-        self._results = provider.run(IndexTask(inputs.root, files, modules, scratch, self._cancelled, asked))
+        self._cancelled = task.cancelled
+        self._results = provider.run(task)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="indexing")
         self._next = self._pool.submit(self._advance)
 
@@ -99,16 +96,33 @@ class Indexing:
 
 
 @contextmanager
-def indexing(inputs: BuildInputs, asked: Collection[str] | None = None) -> Iterator[Indexing]:
-    """Start the indexer of `inputs`, about all files or those that are asked about."""
+def indexing(
+    inputs: BuildInputs, asked: Collection[str] | None = None, warm: WarmPyrefly | None = None
+) -> Iterator[Indexing]:
+    """Start the indexer of `inputs`, about all files or those that are asked about; `warm` is asked first."""
     if inputs.provider is None:
         raise AssertionError("a build without an index starts no indexer")
+    files = [file for file in inputs.snapshot.files if file.content_id]
+    modules = [file.module for file in inputs.files.values()]
+    kept = warm if inputs.settings.is_local else None  # workers elsewhere would not see its reports
     with _scratch(inputs) as scratch:
-        started = Indexing(inputs.provider, inputs, scratch, asked)
+        task = IndexTask(inputs.root, files, modules, scratch, Event(), asked, kept)
+        started = Indexing(inputs.provider, inputs, task)
         try:
             yield started
         finally:
             started.stop()
+
+
+@contextmanager
+def warm_index() -> Iterator[WarmPyrefly]:
+    """An indexer that stays, for builds of one repository in this process; started by the first that has use for it."""
+    with scratch_directory(_IN_MEMORY if _has_room(_IN_MEMORY) else None) as scratch:
+        warm = WarmPyrefly(scratch.path / "warm")
+        try:
+            yield warm
+        finally:
+            warm.close()
 
 
 @contextmanager

@@ -147,6 +147,7 @@ def _run(build: Build, request: BuildRequest, spark: SparkSession | None) -> Bui
     if build.is_full and build.last and not request.full:
         build.journal.note(FallbackKind.FULL_BUILD, "; ".join(plan.reasons))
     settings = inputs.settings if build.is_full else replace(inputs.settings, short_run=True)
+    is_indexed = build.is_full and inputs.provider is not None
     with ExitStack() as stack:
         engine = stack.enter_context(Engine(settings, build.clock, spark))
         if spark is None:
@@ -157,7 +158,7 @@ def _run(build: Build, request: BuildRequest, spark: SparkSession | None) -> Bui
         from codeanatomy.pipeline.stages import analyse, rebuild_stages  # noqa: PLC0415
         from codeanatomy.pipeline.work import run_stages  # noqa: PLC0415
 
-        started = stack.enter_context(indexing(inputs)) if build.is_full and inputs.provider else None
+        started = stack.enter_context(indexing(inputs, None, build.indexer)) if is_indexed else None
         build = replace(build, engine=engine)
         work = analyse(build, started)
         instead = None if build.is_full else cheaper_in_full(build, work.impact, request.max_impact_depth)

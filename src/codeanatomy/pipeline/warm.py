@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from codeanatomy.engine.settings import EngineSettings
@@ -20,6 +21,7 @@ from codeanatomy.store.opened import Opened
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from codeanatomy.index.warm import WarmPyrefly
     from codeanatomy.pipeline.progress import Listener
     from codeanatomy.pipeline.request import BuildRequest, BuildResult
     from codeanatomy.rules.prepared import Identity, PreparedRules
@@ -32,6 +34,13 @@ class _Workspace(NamedTuple):
     opened: Opened
 
 
+class _Indexer(NamedTuple):
+    """An indexer that stays, and what ends it."""
+
+    indexer: WarmPyrefly
+    ending: ExitStack
+
+
 class Warm:
     """A Spark session that stays, and what builds on it leave for the next."""
 
@@ -40,6 +49,7 @@ class Warm:
         self._lock = threading.Lock()
         self._prepared: dict[bool, tuple[Identity, PreparedRules]] = {}
         self._workspaces: dict[str, _Workspace] = {}
+        self._indexers: dict[str, _Indexer] = {}
 
     def build(self, request: BuildRequest, listener: Listener | None = None) -> BuildResult:
         """Bring the graph of a repository up to date."""
@@ -81,7 +91,25 @@ class Warm:
         with self._lock:
             return list(self._workspaces)
 
+    def indexer(self, location: StateLocation) -> WarmPyrefly:
+        """The indexer that stays for the repository of a state; started by the first build that has use for it."""
+        from codeanatomy.pipeline.indexing import warm_index  # noqa: PLC0415
+
+        with self._lock:
+            if location.uri not in self._indexers:
+                ending = ExitStack()
+                self._indexers[location.uri] = _Indexer(ending.enter_context(warm_index()), ending)
+            return self._indexers[location.uri].indexer
+
     def evict(self, uri: str) -> None:
         """Forget what is known of a state."""
         with self._lock:
             self._workspaces.pop(uri, None)
+            indexer = self._indexers.pop(uri, None)
+        if indexer:
+            indexer.ending.close()
+
+    def close(self) -> None:
+        """Forget everything; the session is not ended."""
+        for uri in {*self._workspaces, *self._indexers}:
+            self.evict(uri)
