@@ -87,6 +87,22 @@ def test_training_starts_only_when_it_can_help(tmp_path: Path, monkeypatch: pyte
     assert len(started) == 1
 
 
+def test_an_installation_can_have_it_made_at_once(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    instead = tmp_path / "bin" / "nice"  # which would run the training for a minute
+    instead.parent.mkdir()
+    instead.write_text(f'#!/bin/sh\necho "$@" > {told}.new && mv {told}.new {told}\n')
+    instead.chmod(0o755)
+    source = str(Path(codeanatomy.__file__).parents[1])
+    path = f"{instead.parent}:{os.environ['PATH']}"
+    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": source, "PATH": path}
+    subprocess.run([sys.executable, "-m", "codeanatomy.engine.archive"], env=environ, check=True)
+    deadline = time.monotonic() + 60
+    while not told.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert told.read_text().split()[-2:] == ["-m", "codeanatomy.engine.training"]
+
+
 @pytest.mark.slow
 def test_made_after_the_first_session_used_by_the_second_and_harmless_when_broken(tmp_path: Path) -> None:
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(Path(codeanatomy.__file__).parents[1])}
