@@ -8,11 +8,11 @@ import pytest
 import codeanatomy as ca
 from codeanatomy.cli.main import main
 from codeanatomy.errors import InputError, MachineError
-from codeanatomy.index import choice
+from codeanatomy.index import choice, warm
 from codeanatomy.index.scip import open_index
 from codeanatomy.pipeline import indexing
 from codeanatomy.pipeline.inputs import gather
-from codeanatomy.pipeline.run import strategy_of
+from codeanatomy.pipeline.run import build, strategy_of
 from codeanatomy.pipeline.verify import verify
 from codeanatomy.store.location import locate_state
 from tests.repositories import deep_file
@@ -130,6 +130,30 @@ def test_a_build_with_an_index_is_a_no_op_again_and_verifies(typed, spark, tmp_p
     assert found.equal
     assert found.tables["documents"].rows == 3
     assert list(tmp_path.iterdir()) == []
+
+
+def test_builds_of_one_process_can_keep_the_indexer(tmp_path, spark, monkeypatch):
+    monkeypatch.setattr(warm, "PATIENCE", 300.0)
+    root = tmp_path / "kept"
+    root.mkdir()
+    for path, text in TYPED.items():
+        (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+    request = ca.BuildRequest(root, index="pyrefly")
+    with indexing.warm_index() as kept:
+        build(request, spark=spark, indexer=kept)
+        assert kept.rounds == 1, "the full build let it report on everything"
+        started = kept.pid
+        (root / "bank.py").write_text(str(TYPED["bank.py"]).replace("return Receipt()", "return Owner()"))
+        updated = build(request, spark=spark, indexer=kept)
+        assert (updated.mode, kept.rounds, kept.pid) == ("incremental", 2, started)
+        assert ("bank.Owner.show", 6) not in calls(ca.open(root), "use.py")
+        assert ("bank.Receipt.show", 6) not in calls(ca.open(root), "use.py")
+        assert verify(request, spark=spark).equal
+        (root / "new.py").write_text("from bank import Owner\n\nOwner().notify()\n")
+        build(request, spark=spark, indexer=kept)
+        assert kept.pid != started, "a file came: it was started again"
+        assert verify(request, spark=spark).equal
+    assert kept.pid is None
 
 
 def test_an_update_of_files_that_the_indexer_leaves_out(typed, tmp_path, spark):

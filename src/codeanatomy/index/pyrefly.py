@@ -161,8 +161,7 @@ def _run(
 ) -> dict[Path, Mapping[str, Any]]:
     """One run; what its list of modules says of each file."""
     folder.mkdir()
-    config, listed, report = folder / "pyrefly.toml", folder / "files.txt", folder / "report"
-    config.write_text("", encoding="utf-8")
+    config, listed, report = empty_config(folder), folder / "files.txt", folder / "report"
     listed.write_text("".join(f"{file.link}\n" for file in shard), encoding="utf-8")
     completed = run_limited(
         [*check_command(pyrefly, config, trees, report), f"@{listed}"],
@@ -177,6 +176,17 @@ def _run(
     except (OSError, ValueError) as error:
         raise IndexerError(f"pyrefly left no report: {completed.reason()}") from error
     return files_in(listing)
+
+
+def empty_config(folder: Path) -> Path:
+    """A configuration that leaves everything to the command line.
+
+    It is alone in a folder, because pyrefly also looks there for what is imported.
+    """
+    config = folder / "config" / "pyrefly.toml"
+    config.parent.mkdir()
+    config.write_text("", encoding="utf-8")
+    return config
 
 
 def check_command(pyrefly: Pyrefly, config: Path, trees: Sequence[Path], report: Path) -> list[str]:

@@ -32,7 +32,7 @@ from typing import Any, Final
 from codeanatomy.index.mirror import Mirror
 from codeanatomy.index.process import IndexerError, StayingProcess
 from codeanatomy.index.provider import IndexTask
-from codeanatomy.index.pyrefly import LISTING, SHARD_BYTES, Pyrefly, check_command, files_in, seconds_for
+from codeanatomy.index.pyrefly import LISTING, SHARD_BYTES, Pyrefly, check_command, empty_config, files_in, seconds_for
 from codeanatomy.index.report import numbering
 
 PATIENCE: Final = 3.0
@@ -176,11 +176,11 @@ class _Running:
         mirror = Mirror(task.root, place / "mirror", lambda path, link: _write(link, _read(task.root, path, wanted)))
         mirror.add(module for module in task.modules if module.path in wanted)
         (place / "modules.json").write_text(json.dumps(mirror.names(task.modules)), encoding="utf-8")
-        (place / "pyrefly.toml").write_text("", encoding="utf-8")
+        config = empty_config(place)
         _write(place / "marker" / _MARKER, _mark(0))
         process = StayingProcess(
             [
-                *check_command(pyrefly, place / "pyrefly.toml", mirror.trees, place / "out"),
+                *check_command(pyrefly, config, mirror.trees, place / "out"),
                 "--watch",
                 *(str(tree) for tree in (*mirror.trees, place / "marker")),
             ],
