@@ -6,6 +6,7 @@ Each returns the exit code.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,9 +30,10 @@ from codeanatomy.cli.terminal import (
 from codeanatomy.service.runner import Runner
 
 if TYPE_CHECKING:
-    from codeanatomy import Changes, CodeAnatomyError, Replay, SymbolDiff, Verification
+    from codeanatomy import Changes, CodeAnatomyError, Replay, SymbolDiff, Update, Verification
 
 MAX_PATHS = 5
+MAX_AFFECTED = 3
 MAX_DETAILS = 5
 MAX_NAMES = 5
 MAX_PLANNED_FILES = 30
@@ -263,8 +265,10 @@ def publish(options: argparse.Namespace) -> int:
 def doctor(options: argparse.Namespace) -> int:
     """Check what a build needs; exit code 4 if only the state is damaged, 3 if the machine lacks something."""
     from codeanatomy.api import diagnosis  # noqa: PLC0415 - imports what it checks
+    from codeanatomy.service.engine import check_engine  # noqa: PLC0415
 
     found = diagnosis.doctor(repository(options), deep=options.deep)
+    found = diagnosis.Diagnosis((*found.checks, check_engine()))
     if options.json:
         print_json(found.as_json())
     else:
@@ -275,6 +279,25 @@ def doctor(options: argparse.Namespace) -> int:
     if found.ok:
         return 0
     return 4 if all(check.name == diagnosis.STATE for check in found.failed) else 3
+
+
+def watch(options: argparse.Namespace) -> int:
+    """Build whenever the repository has changed; Ctrl-C ends it."""
+    from codeanatomy.service.watch import WatchRequest, watch  # noqa: PLC0415 - loads much that others do not need
+
+    runner, began = _runner(options), datetime.now(UTC)
+    request = WatchRequest(build_request(options), options.engine, options.quiet_ms / 1000, runner.notify)
+    updates = failures = 0
+    try:
+        for update in watch(request):
+            updates, failures = updates + (update.error is None), failures + (update.error is not None)
+            _print_update(update, options)
+            sys.stdout.flush()
+            if options.exec and update.build_id:
+                _execute(options, update.build_id)
+    except KeyboardInterrupt:
+        print_message(f"watched for {_age(began.isoformat(), '')}: {updates:,} updates, {failures:,} failed")
+    return 130
 
 
 def engine(options: argparse.Namespace) -> int:
@@ -291,7 +314,7 @@ def engine(options: argparse.Namespace) -> int:
         where = f", {found.master}" if found.master else ""
         state = ", ".join(found.under_way) if found.under_way else "idle" if found.ready else "starting"
         print_lines(
-            f"engine      {found.version}, pid {found.pid}, since {_age(found.started_at)} ({found.profile}{where})",
+            f"engine      {found.version}, pid {found.pid}, started {_age(found.started_at)} ({found.profile}{where})",
             f"doing       {state}; {found.requests:,} requests so far",
             f"memory      {found.memory_mb:,} MB, of {found.max_memory_mb:,} MB that it may keep",
             f"ends        after {found.idle_minutes:g} minutes without a request",
@@ -302,6 +325,35 @@ def engine(options: argparse.Namespace) -> int:
         detail = f" ({found.detail})" if found.detail else ""
         print_message(f"an engine runs, but cannot be used{detail}" if found.running else "no engine runs")
     return 1 if options.action == "stop" and found.running else 0
+
+
+def _print_update(update: Update, options: argparse.Namespace) -> None:
+    if options.json:
+        print_json(update.as_json())
+    elif update.error:
+        print_message(f"{update.seconds:.1f} s: {update.error}")
+    elif not options.quiet:
+        parts = [f"{update.changed:,} changed, {update.rebuilt:,} rebuilt"]
+        if update.edges_added is not None:
+            parts.append(f"+{update.edges_added:,} −{update.edges_removed:,} edges")
+        if update.affected:
+            more = ", …" if len(update.affected) > MAX_AFFECTED else ""
+            parts.append(f"{', '.join(update.affected[:MAX_AFFECTED])}{more} affected")
+        print_lines(f"{update.seconds:.1f} s: {', '.join(parts)}")
+
+
+def _execute(options: argparse.Namespace, build: str) -> None:
+    """Run the user's command in the user's shell; with --json, stdout is for our lines alone."""
+    import subprocess  # noqa: PLC0415 - takes longer to import than most commands take
+
+    done = subprocess.run(
+        [os.environ.get("SHELL") or "/bin/sh", "-c", options.exec],
+        env={**os.environ, "CODEANATOMY_BUILD": build},
+        stdout=sys.stderr if options.json else None,
+        check=False,
+    )
+    if done.returncode:
+        print_message(f"{options.exec}: exit code {done.returncode}")
 
 
 def _runner(options: argparse.Namespace) -> Runner:
@@ -417,9 +469,9 @@ def _progress(options: argparse.Namespace) -> Iterator[ProgressLine | None]:
         yield line
 
 
-def _age(moment: str) -> str:
+def _age(moment: str, suffix: str = " ago") -> str:
     seconds = int((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= length:
-            return f"{seconds // length} {unit} ago"
-    return f"{seconds} s ago"
+            return f"{seconds // length} {unit}{suffix}"
+    return f"{seconds} s{suffix}"

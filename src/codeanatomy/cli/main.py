@@ -254,6 +254,28 @@ def parser() -> Parser:
         "bytes (canonical) (default: stable)",
     )
 
+    watch = _command(
+        chosen,
+        "watch",
+        commands.watch,
+        "build whenever the repository has changed, until it is interrupted",
+        "codeanatomy watch --exec 'codeanatomy status'",
+    )
+    watch.add_argument(
+        "--exec", metavar="COMMAND", help="run this after each update; CODEANATOMY_BUILD names the build"
+    )
+    watch.add_argument(
+        "--quiet-ms",
+        type=whole_number(1),
+        default=100,
+        metavar="MS",
+        help="build when nothing has changed for so long (default: 100)",
+    )
+    _update_options(watch)
+    _scan_options(watch)
+    _engine_options(watch)
+    _engine_use(watch)
+
     engine = _command(
         chosen,
         "engine",

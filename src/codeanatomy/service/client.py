@@ -124,7 +124,7 @@ def _follow(channel: Channel, question: Question, greeting: Message) -> Any:
                     question.text(text)
             case {"result": result}:
                 return result
-            case {"error": {"message": text, "hint": hint, "exit_code": code}}:
+            case {"error": {"error": text, "hint": hint, "exit_code": code}}:
                 raise _error(text, hint, code)
             case {"declined": reason, "note": note}:
                 raise UnavailableError(reason, note=note)

@@ -1,7 +1,7 @@
 """Verbs about the engine process itself: start, stop, status.
 
-The process that is started outlives the one that starts it, and has nothing of it: another session, no terminal, another
-current directory. Its settings go through a pipe, because they may include credentials and command lines are public.
+The process that is started outlives the one that starts it, and has nothing of it: another session, no terminal,
+another current directory. Its options go through a pipe: they may include credentials, and command lines are public.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import codeanatomy
 from codeanatomy.engine.directories import cache_directory
@@ -22,6 +22,9 @@ from codeanatomy.errors import MachineError
 from codeanatomy.service.client import NotRunningError, Question, UnavailableError, ask, connected
 from codeanatomy.service.place import IS_SUPPORTED, engine_place
 from codeanatomy.service.protocol import ProtocolError
+
+if TYPE_CHECKING:
+    from codeanatomy.api.diagnosis import Check
 
 SECONDS_TO_START = 120.0
 SECONDS_TO_STOP = 60.0
@@ -76,6 +79,19 @@ def engine_status() -> EngineStatus:
         return EngineStatus(running=_is_held(), detail=str(error), log=str(engine_place().log))
     lists = {name: tuple(found[name]) for name in ("under_way", "states")}
     return EngineStatus(running=True, **{**found, **lists})
+
+
+def check_engine() -> Check:
+    """What `doctor` says of the engine; that none runs is no fault."""
+    from codeanatomy.api.diagnosis import FAILED, OK, Check  # noqa: PLC0415 - imports what it checks
+
+    found = engine_status()
+    if found.pid is not None:
+        began = f"since {found.started_at}, {found.memory_mb:,} MB, {found.requests:,} requests"
+        return Check("engine", OK, f"pid {found.pid} {began}, log {found.log}")
+    if found.running:
+        return Check("engine", FAILED, f"cannot be used: {found.detail}", "run `codeanatomy engine stop`")
+    return Check("engine", OK, "none runs")
 
 
 def start_engine(options: EngineOptions = EngineOptions()) -> EngineStatus:  # noqa: B008 - frozen

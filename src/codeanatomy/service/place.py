@@ -1,8 +1,8 @@
 """Where the engine of this user, version and Python is found: a socket in a directory that is the user's alone.
 
-The directory is opened once and checked as it was opened. The socket is reached through the descriptor, which also makes
-its address short: the system allows some hundred characters. The engine holds a lock for as long as it lives, so a
-socket without a holder of the lock was left by a dead one.
+The directory is opened once and checked as it was opened. The socket is reached through the descriptor, which also
+makes its address short: the system allows some hundred characters. The engine holds a lock for as long as it lives, so
+a socket without a holder of the lock was left by a dead one.
 """
 
 from __future__ import annotations
@@ -107,9 +107,10 @@ class Place:
 
 def engine_place() -> Place:
     """The place of the engine of this user, this version of the package and this Python."""
-    identity = f"{codeanatomy.__file__}\0{sys.executable}"
+    directory = runtime_directory()
+    identity = "\0".join((str(directory), codeanatomy.__file__, sys.executable))
     name = f"engine-{codeanatomy.__version__}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
-    return Place(runtime_directory(), name)
+    return Place(directory, name)
 
 
 def check_peer(connection: socket.socket) -> None:

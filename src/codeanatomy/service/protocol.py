@@ -5,7 +5,7 @@
     engine   {"stage": name}, {"advance": [done, total, unit]}   any number of these, if `progress`
              {"text": some}                                      parts of a long answer
              {"result": value}                                   and one of these at the end
-             {"error": {"message", "hint", "exit_code"}}
+             {"error": {"error", "hint", "exit_code"}}
              {"declined": reason, "note": bool}                  nothing was done: do it without the engine
              {"cancelled": true}
 

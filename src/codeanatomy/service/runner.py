@@ -1,7 +1,7 @@
 """Run verbs through the engine if there is one, else in this process; the answer is the object that `--json` prints.
 
-The engine is a help, never a need: whatever is wrong with it, the verb runs here, unless the engine is required. What the
-engine cannot know is not given to it: an object store or a cluster that this process reaches with variables of its own.
+The engine is a help, never a need: whatever is wrong with it, the verb runs here, unless the engine is required. What
+depends on variables of this process is not given to the engine: an object store, a cluster, a program from PATH.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from codeanatomy.service.client import NotRunningError, Question, UnavailableErr
 if TYPE_CHECKING:
     from codeanatomy.api.requests import BuildRequest, Repository
     from codeanatomy.pipeline.progress import Listener
+    from codeanatomy.pipeline.request import BuildResult
     from codeanatomy.service.engine import EngineOptions
 
 OFF, AUTO, REQUIRE = "off", "auto", "require"
@@ -44,15 +45,19 @@ class Runner:
 
     mode: str = AUTO
     notify: Callable[[str], None] = field(default=lambda _: None)
+    build_here: Callable[[BuildRequest, Listener | None], BuildResult] = field(
+        default=lambda request, listener: building.build(request, listener=listener)
+    )
+    """How to build without the engine."""
     _was_missed: bool = field(default=False, init=False)
 
-    def build(self, request: BuildRequest, listener: Listener | None = None, *, wait: bool = False) -> Any:
-        """Bring the graph of a repository up to date; `wait` for an engine that is just starting."""
+    def build(self, request: BuildRequest, listener: Listener | None = None) -> Any:
+        """Bring the graph of a repository up to date."""
 
         def here() -> Any:
-            return building.build(request, listener=listener).as_json()
+            return self.build_here(request, listener).as_json()
 
-        return self._run(Question("build", _of_build(request), listener, wait=wait), here)
+        return self._run(Question("build", _of_build(request), listener), here)
 
     def plan(self, request: BuildRequest, listener: Listener | None = None) -> Any:
         """What a build would do now."""
@@ -93,7 +98,7 @@ class Runner:
         if self._was_missed and self.mode == AUTO and is_interactive():
             from codeanatomy.service.engine import launch_engine  # noqa: PLC0415 - most commands start none
 
-            launch_engine(_engine_options(vars(request)))
+            launch_engine(engine_options(vars(request)))
 
     def _run(self, question: Question, here: Callable[[], Any]) -> Any:
         try:
@@ -119,7 +124,7 @@ class Runner:
         except NotRunningError:
             from codeanatomy.service.engine import start_engine  # noqa: PLC0415
 
-            start_engine(_engine_options(question.arguments))
+            start_engine(engine_options(question.arguments))
         return ask(question)
 
 
@@ -136,7 +141,7 @@ def _unsuitable(arguments: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _engine_options(request: Mapping[str, Any]) -> EngineOptions:
+def engine_options(request: Mapping[str, Any]) -> EngineOptions:
     """The options of an engine for requests like this one."""
     from codeanatomy.service.engine import EngineOptions  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
 """The engine process: one Spark session and what builds on it share, for every command of a user.
 
-Builds run one after the other, in one thread, whichever state they are of. What only reads runs beside them. The process
-ends when it was idle for long, when its code is no longer what is installed, or when it needs too much memory although
-it dropped all that it can. It holds nothing that is not in a state, so it may be killed at any moment.
+Builds run one after the other, in one thread, whichever state they are of. What only reads runs beside them. The
+process ends when it was idle for long, when its code is no longer what is installed, or when it needs too much memory
+although it dropped all that it can. It holds nothing that is not in a state, so it may be killed at any moment.
 
 Run as a program, with its options as JSON on stdin.
 """
@@ -30,10 +30,9 @@ from codeanatomy.api import building, history, reading
 from codeanatomy.api.json_output import error_json
 from codeanatomy.api.requests import BuildRequest, Repository
 from codeanatomy.engine.memory import machine_memory_mb, tree_memory_mb
-from codeanatomy.engine.profiles import profile_named
 from codeanatomy.engine.session import cancel_jobs, log_of, open_engine
-from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import CodeAnatomyError
+from codeanatomy.pipeline.inputs import warm_settings
 from codeanatomy.pipeline.warm import Warm
 from codeanatomy.query.interrupts import Interrupts, interrupted_by
 from codeanatomy.service.engine import EngineOptions
@@ -51,11 +50,10 @@ SECONDS_TO_ASK = 30.0
 _SECONDS_BETWEEN_CHECKS = 1.0
 _SECONDS_BETWEEN_CANCELS = 0.1
 _SECONDS_TO_LOCK = 2.0
-_PRELOAD = ("codeanatomy.extract", "codeanatomy.store.filewriter")
 _LOOKUPS = ("callers", "callees", "refs", "definition", "why")
 
 
-class Cancelled(BaseException):  # noqa: N818 - like KeyboardInterrupt, it is no error
+class Cancelled(BaseException):  # like KeyboardInterrupt, it is no error
     """The client no longer wants an answer."""
 
 
@@ -152,13 +150,8 @@ class Server:
     def run(self, listener: socket.socket) -> None:
         """Serve until there is a reason to end."""
         threading.Thread(target=self._accept, args=(listener,), name="accept", daemon=True).start()
-        settings = EngineSettings(
-            profile=profile_named(self._options.profile),
-            master=self._options.master,
-            long_run=True,
-            preload=_PRELOAD,
-            conf=self._options.conf,
-        )
+        options = self._options
+        settings = warm_settings(BuildRequest(profile=options.profile, master=options.master, spark_conf=options.conf))
         try:
             with open_engine(settings) as spark:
                 self._spark = spark
