@@ -27,6 +27,7 @@ from codeanatomy.cli.terminal import (
     print_message,
     print_table,
 )
+from codeanatomy.errors import StateError
 from codeanatomy.service.runner import Runner
 
 if TYPE_CHECKING:
@@ -120,8 +121,7 @@ def builds(options: argparse.Namespace) -> int:
                 f"{each['mode']} to {each['rolled_back_to']}" if each["rolled_back_to"] else each["mode"],
                 (each["git_commit"] or "")[:10],
                 each["files"]["total"],
-                each["tables"]["cpg_nodes"]["rows"],
-                each["tables"]["cpg_edges"]["rows"],
+                *_graph_rows(each),
                 round(each["seconds"], 1),
             )
             for each in kept
@@ -383,8 +383,8 @@ def _print_notes(result: Mapping[str, Any], options: argparse.Namespace) -> None
 
 
 def _summary(result: Mapping[str, Any]) -> str:
-    build, files, tables, seconds = (result[name] for name in ("build_id", "files", "tables", "seconds"))
-    graph = f"{tables['cpg_nodes']['rows']:,} nodes, {tables['cpg_edges']['rows']:,} edges"
+    build, files, seconds = (result[name] for name in ("build_id", "files", "seconds"))
+    graph = "{:,} nodes, {:,} edges".format(*_graph_rows(result))
     if result["mode"] == "noop":
         return f"build {build}: up to date, {files['total']:,} files, {graph} ({seconds:.1f} s)"
     counted = f"{files['total']:,} files"
@@ -396,12 +396,20 @@ def _summary(result: Mapping[str, Any]) -> str:
     return f"build {build}: {result['mode']}, {counted}, {graph} ({seconds:.1f} s, peak {peak:,} MB)"
 
 
+def _graph_rows(build: Mapping[str, Any]) -> tuple[int, int]:
+    """How many nodes and edges a build has."""
+    try:
+        nodes, edges = (build["tables"][name]["rows"] for name in ("cpg_nodes", "cpg_edges"))
+    except KeyError as missing:
+        raise StateError(f"the state is damaged: build {build['build_id']} has no {missing}") from None
+    return nodes, edges
+
+
 def _print_status(found: Mapping[str, Any], options: argparse.Namespace) -> None:
-    tables = found["tables"]
     print_lines(
         f"last build  {found['build_id']}  {_age(found['created_at'])}  {found['mode']}",
         f"git commit  {found['git_commit'] or '-'}",
-        f"graph       {tables['cpg_nodes']['rows']:,} nodes, {tables['cpg_edges']['rows']:,} edges",
+        "graph       {:,} nodes, {:,} edges".format(*_graph_rows(found)),
         f"freshness   {'up to date' if found['fresh'] else 'stale: ' + '; '.join(found['reasons'])}",
     )
     for change, paths in found["changes"].items():

@@ -76,7 +76,7 @@ def engine_status() -> EngineStatus:
     try:
         found = ask(Question("engine_status", wait=True))
     except UnavailableError as error:
-        return EngineStatus(running=_is_held(), detail=str(error), log=str(engine_place().log))
+        return EngineStatus(running=engine_place().is_held(), detail=str(error), log=str(engine_place().log))
     lists = {name: tuple(found[name]) for name in ("under_way", "states")}
     return EngineStatus(running=True, **{**found, **lists})
 
@@ -110,7 +110,7 @@ def start_engine(options: EngineOptions = EngineOptions()) -> EngineStatus:  # n
                 raise MachineError(f"the engine does not start: {error}") from None
             if isinstance(error, NotRunningError):
                 stop_engine()  # one of other code
-        if not _is_held() and time.monotonic() - launched_at > _SECONDS_BETWEEN_LAUNCHES:
+        if not engine_place().is_held() and time.monotonic() - launched_at > _SECONDS_BETWEEN_LAUNCHES:
             launch_engine(options)
             launched_at = time.monotonic()
         time.sleep(_SECONDS_BETWEEN_TRIES)
@@ -130,9 +130,9 @@ def stop_engine() -> EngineStatus:
                 pass
     except (UnavailableError, ProtocolError):
         pass
-    while pid and _is_held() and time.monotonic() < deadline:
+    while pid and engine_place().is_held() and time.monotonic() < deadline:
         time.sleep(_SECONDS_BETWEEN_TRIES)
-    return EngineStatus(running=_is_held(), log=str(engine_place().log), pid=pid)
+    return EngineStatus(running=engine_place().is_held(), log=str(engine_place().log), pid=pid)
 
 
 def launch_engine(options: EngineOptions) -> None:
@@ -156,12 +156,3 @@ def launch_engine(options: EngineOptions) -> None:
     with process.stdin as settings:
         settings.write(json.dumps(asdict(options)).encode())
     process.returncode = 0  # it is not ours to wait for
-
-
-def _is_held() -> bool:
-    """Whether an engine lives."""
-    try:
-        with engine_place().held() as was_free:
-            return not was_free
-    except MachineError:
-        return False

@@ -73,6 +73,18 @@ class Place:
             finally:
                 os.close(lock)
 
+    def is_held(self) -> bool:
+        """Whether an engine lives."""
+        try:
+            with self.opened() as directory:
+                lock = os.open(f"{self.name}.lock", os.O_RDWR | os.O_CLOEXEC, dir_fd=directory)
+        except (OSError, MachineError):  # nobody can be there, or we may not know
+            return False
+        try:
+            return not _is_locked(lock)
+        finally:
+            os.close(lock)
+
     @contextlib.contextmanager
     def listening(self) -> Iterator[socket.socket]:
         """A socket that clients find, in place of the one that a dead engine left; only for who holds the lock."""
