@@ -7,7 +7,7 @@ REPO ?= .
 ARGS ?=
 
 .PHONY: build test test-slow check format docs accuracy oracle lock java clean
-.PHONY: bench bench-resolution bench-depth bench-indexing bench-updates history mutations splices kills
+.PHONY: bench bench-resolution bench-depth bench-indexing bench-updates history mutations splices kills endurance bench-revisions
 
 build: $(READY) java ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -56,6 +56,12 @@ mutations: $(READY) java ## Random edits of real packages: does an update find a
 
 splices: $(READY) java ## Random edits made of real code: is an answer missed, does one depend on the order? Writes bench/SPLICES.md
 	$(BIN)/python -m bench.splices $(ARGS)
+
+endurance: $(READY) java ## A thousand updates by one process: do time and memory grow? Writes bench/ENDURANCE.md
+	$(BIN)/python -m bench.endurance $(ARGS)
+
+bench-revisions: $(READY) java ## The working tree against ARGS=REVISION: cold and warm builds; writes bench/REVISIONS.md
+	$(BIN)/python -m bench.revisions $(ARGS)
 
 kills: $(READY) java ## Commands killed at random moments: is anything lost or left behind? Writes bench/KILLS.md
 	$(BIN)/python -m bench.kills $(ARGS)

@@ -11,10 +11,11 @@ each, the graph is built on top of the last build, and `verify` builds it from s
 first version of a history has nothing to build on: it is built and not compared. Digests are carried from build to
 build, so the rows on disk are read back as well and held against what the build says of them.
 
-Everything runs on one warm session. `ratio` is the build on top of the last one to the build from scratch, without the
-time to publish the latter. Any difference ends in exit code 1, the first differing rows are shown, and the tree and
-the state are kept. A whole run writes bench/HISTORY.md; a part of one is only printed, unless `--out` is given. A run
-starts clean; with `--resume`, histories that a killed run of the same code has finished are not replayed again.
+Everything runs in one process that stays (`pipeline/warm.py`); builds from scratch use nothing of what it keeps.
+`ratio` is the build on top of the last one to the build from scratch, without the time to publish the latter. Any
+difference ends in exit code 1, the first differing rows are shown, and the tree and the state are kept. A whole run
+writes bench/HISTORY.md; a part of one is only printed, unless `--out` is given. A run starts clean; with `--resume`,
+histories that a killed run of the same code has finished are not replayed again.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from codeanatomy.catalogue.tables import DOCUMENTS, SCIP_DOCUMENTS, STORED_TABLE
 from codeanatomy.engine.session import open_engine
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.pipeline.inputs import gather
+from codeanatomy.pipeline.warm import Warm
 from codeanatomy.repo.git import head_commit
 from codeanatomy.store.builds import current_build
 from codeanatomy.store.digests import NO_ROWS, digest_from, digest_sums, hash_columns
@@ -166,12 +168,13 @@ def main() -> int:
     finished = _finished(key) if options.resume else {}
     replays = []
     with open_engine(EngineSettings(preload=_PRELOAD)) as spark:
+        warm = Warm(spark)
         for history in histories:
             if history.name in finished:
                 _say(f"{history.name}: replayed before")
                 replays.append(finished[history.name])
                 continue
-            replays.append(replay(history, SCRATCH / history.name, request, spark, session_options=True))
+            replays.append(replay(history, SCRATCH / history.name, request, warm, session_options=True))
             _remember(replays[-1], key)
     report = _report(replays, missing)
     out = options.out or (RESULTS if _is_whole(options) else None)
@@ -236,7 +239,7 @@ def _of_git(repository: Path, count: int) -> History:
 
 
 def replay(
-    history: History, home: Path, request: Mapping[str, Any], spark: SparkSession, *, session_options: bool = False
+    history: History, home: Path, request: Mapping[str, Any], warm: Warm, *, session_options: bool = False
 ) -> Replay:
     """Build every version in `home` on top of the last and compare; `home` is kept only if something differs.
 
@@ -252,12 +255,12 @@ def replay(
         put(tree, before, version)
         if before is None:
             if session_options:
-                _tune(spark, asked)
-            result = ca.build(asked, spark=spark)
+                _tune(warm.spark, asked)
+            result = warm.build(asked)
             first = version.name
             _say(f"{history.name} {first}: {result.files['total']} files, {result.mode} {result.seconds:.1f} s")
         else:
-            step, verified = _step(version.name, asked, spark)
+            step, verified = _step(version.name, asked, warm)
             _say(f"{history.name} {_told(step)}")
             if all(earlier.equal for earlier in steps):
                 _show(verified)
@@ -275,10 +278,10 @@ def _tune(spark: SparkSession, asked: ca.BuildRequest) -> None:
         spark.conf.set(option, value)
 
 
-def _step(version: str, asked: ca.BuildRequest, spark: SparkSession) -> tuple[Step, ca.Verification]:
-    result = ca.build(asked, spark=spark)
+def _step(version: str, asked: ca.BuildRequest, warm: Warm) -> tuple[Step, ca.Verification]:
+    result = warm.build(asked)
     clock = FullClock()
-    verified = ca.verify(asked, listener=clock, spark=spark)
+    verified = ca.verify(asked, listener=clock, spark=warm.spark)
     files = result.files
     step = Step(
         version=version,
@@ -294,7 +297,7 @@ def _step(version: str, asked: ca.BuildRequest, spark: SparkSession) -> tuple[St
         seconds=result.seconds,
         full_seconds=clock.seconds,
         differing=sum(table.only_incremental + table.only_full for table in verified.tables.values()),
-        misstated=tuple(_misstated(asked, spark)),
+        misstated=tuple(_misstated(asked, warm.spark)),
     )
     return step, verified
 

@@ -28,7 +28,7 @@ from codeanatomy.pipeline.request import Mode, Strategy
 from codeanatomy.pipeline.rule_inputs import Sources, offer_sources
 from codeanatomy.pipeline.scope import ALL
 from codeanatomy.query.graph import Graph
-from codeanatomy.rules.compiler import by_output, dependencies, needed_rules
+from codeanatomy.rules.compiled import by_output, dependencies, needed_rules
 from codeanatomy.rules.evaluator import RuleInputs
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.tables import read_table

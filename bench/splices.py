@@ -28,8 +28,6 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from pyspark.sql import SparkSession
-
 import codeanatomy as ca
 from bench import versions
 from bench.analyses import Difference, Ledger
@@ -38,6 +36,7 @@ from bench.splicing import EDITS, LONGEST, Library, Splicer, Tree, parsed
 from codeanatomy.engine.session import open_engine
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.pipeline.request import Strategy
+from codeanatomy.pipeline.warm import Warm
 
 RESULTS = Path(__file__).parent / "SPLICES.md"
 SCRATCH = CORPORA / "splices"
@@ -96,10 +95,11 @@ def main() -> int:
     tally = Tally()
     engine = open_engine(EngineSettings(preload=_PRELOAD)) if options.builds else nullcontext()
     with engine as spark:
+        warm = Warm(spark) if spark else None
         for number in _walks(options):
             builds = BUILDS_OF_A_WALK if sum(tally.builds.values()) < options.builds else 0
             builds = min(builds, options.builds - sum(tally.builds.values()))
-            walk(number, options, tally, spark if builds else None, builds)
+            walk(number, options, tally, warm if builds else None, builds)
     tally.seconds = time.monotonic() - began
     report = _report(tally, options)
     if options.out or _is_whole(options):
@@ -141,7 +141,7 @@ def steps_of(number: int, seed: int, count: int, longest: int = LONGEST) -> Iter
         tree = after
 
 
-def walk(number: int, options: argparse.Namespace, tally: Tally, spark: SparkSession | None, builds: int) -> None:
+def walk(number: int, options: argparse.Namespace, tally: Tally, warm: Warm | None, builds: int) -> None:
     """Take the steps of a walk and compare after each."""
     home = SCRATCH / "walk"
     shutil.rmtree(home, ignore_errors=True)
@@ -154,8 +154,8 @@ def walk(number: int, options: argparse.Namespace, tally: Tally, spark: SparkSes
             ledger = Ledger(home / "tree", home / "ledger")
         else:
             _examine(ledger, step, chance, options, tally)
-        if spark is not None and step.number <= builds:
-            _build(home, step, options.index, tally, spark)
+        if warm is not None and step.number <= builds:
+            _build(home, step, options.index, tally, warm)
     shutil.rmtree(home)
 
 
@@ -189,14 +189,14 @@ def _tell(failed: Sequence[Difference]) -> None:
         print(f"    and {len(failed) - 5} more", flush=True)
 
 
-def _build(home: Path, step: Step, index: str, tally: Tally, spark: SparkSession) -> None:
+def _build(home: Path, step: Step, index: str, tally: Tally, warm: Warm) -> None:
     """Build the tree on top of the last build, and compare with a build from scratch."""
     request = ca.BuildRequest(home / "tree", state=str(home / "built"), index=index)
-    result = ca.build(request, spark=spark)
+    result = warm.build(request)
     if not step.number:
         return
     tally.builds[str(result.mode)] += 1
-    verified = ca.verify(request, spark=spark)
+    verified = ca.verify(request, spark=warm.spark)
     print(f"    {result.mode} build {result.seconds:.1f} s: {'equal' if verified.equal else 'DIFFERS'}", flush=True)
     if not verified.equal:
         tally.differing += 1

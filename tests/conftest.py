@@ -17,6 +17,7 @@ from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.pipeline import inputs
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.run import build
+from codeanatomy.pipeline.warm import Warm
 from tests.repositories import write_repository
 
 os.environ["CODEANATOMY_ENGINE"] = "off"  # of commands: tests of the engine start their own
@@ -59,6 +60,12 @@ def spark() -> Iterator[SparkSession]:
     )
     with open_engine(settings) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def warm(spark: SparkSession) -> Warm:
+    """What builds of a process that stays share, on the engine of the tests."""
+    return Warm(spark)
 
 
 @pytest.fixture(scope="session")

@@ -26,10 +26,11 @@ from codeanatomy.catalogue.tables import (
     SCIP_DOCUMENTS,
 )
 from codeanatomy.extract import extract_batch
-from codeanatomy.query.views import document_query, fact_query, rule_query
+from codeanatomy.query.view_queries import document_query, fact_query, rule_query
 from codeanatomy.repo.modules import module_names
 from codeanatomy.resolve import ContentNames, Index, Resolver, answer_files
-from codeanatomy.rules.compiler import by_output, compile_rules, dependencies
+from codeanatomy.rules.compiled import by_output, dependencies
+from codeanatomy.rules.compiler import compile_rules
 from codeanatomy.rules.definition import load_rules
 
 Programs = Mapping[str, Mapping[str, str]]

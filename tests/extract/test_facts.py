@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from codeanatomy.catalogue.layers import FACT_DATASETS, LAYERS
+from codeanatomy.catalogue.revisions import LAYER_VERSIONS
 from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.errors import InputError
-from codeanatomy.extract import LAYER_VERSIONS, extract_batch
+from codeanatomy.extract import extract_batch
 
 from .reading import facts_of, rows, spans
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from codeanatomy.catalogue.layers import FACT_DATASETS, LAYERS, facts_of
+from codeanatomy.catalogue.revisions import LAYER_VERSIONS
 from codeanatomy.catalogue.tables import FACTS
-from codeanatomy.extract import LAYER_VERSIONS, extract_batch, renewal, renewed_facts
+from codeanatomy.extract import extract_batch, renewal, renewed_facts
 from codeanatomy.extract.cells import FactCells
 
 SAMPLE = (Path(__file__).parent / "sample.txt").read_bytes()

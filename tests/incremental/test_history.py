@@ -52,9 +52,9 @@ def real_releases(below):
         yield unpacked(name, below / name)
 
 
-def test_releases_of_a_real_package_build_on_each_other_to_the_rows_of_a_build_from_scratch(tmp_path, spark):
+def test_releases_of_a_real_package_build_on_each_other_to_the_rows_of_a_build_from_scratch(tmp_path, warm):
     real = History("itsdangerous", partial(real_releases, tmp_path))
-    done = replay(real, tmp_path / "home", {"index": "none"}, spark)
+    done = replay(real, tmp_path / "home", {"index": "none"}, warm)
     assert done.first == "2.0.1"
     assert [(step.version, step.mode, step.files, step.modified, step.deleted) for step in done.steps] == [
         ("2.1.0", "incremental", 8, 5, 1),

@@ -216,15 +216,15 @@ def concerned(programs, wrong):
     return together(named or programs)
 
 
-def take_steps(root, spark, seed, strategies, *, prefixes="hjklmnqt", index=None, compared=lambda step: True):
+def take_steps(root, engine, seed, strategies, *, prefixes="hjklmnqt", index=None, compared=lambda step: True):
     """Build some programs and then their next versions, by one strategy after the other."""
     versions = several(seed, prefixes, untangled if index else dict)
     before = next(versions)
-    first_build(root, together(before), spark, index=index)
+    first_build(root, together(before), engine, index=index)
     for step, strategy in enumerate(strategies, 1):
         after = next(versions)
         put(root, together(after))
-        wrong = update(root, spark, strategy=strategy, index=index, compared=compared(step))
+        wrong = update(root, engine, strategy=strategy, index=index, compared=compared(step))
         files = told(concerned(before, wrong), concerned(after, wrong)) if wrong else ""
         assert not wrong, f"step {step} of seed {seed} by {strategy}:\n{wrong}\n{files}"
         before = after
@@ -242,16 +242,18 @@ def done_by_workers(monkeypatch):
     monkeypatch.setattr("codeanatomy.pipeline.context.TASK_BYTES", -1)
 
 
-def test_random_edits_give_the_rows_of_a_build_from_scratch(tmp_path, spark, always_updated):
-    take_steps(tmp_path / "repo", spark, 1, STRATEGIES, prefixes="hjklmn", compared=lambda step: step == 3)
+@pytest.mark.parametrize("engine", ["spark", "warm"])
+def test_random_edits_give_the_rows_of_a_build_from_scratch(engine, tmp_path, request, always_updated):
+    on = request.getfixturevalue(engine)
+    take_steps(tmp_path / "repo", on, 1, STRATEGIES, prefixes="hjklmn", compared=lambda step: step == 3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_many_random_edits_give_the_rows_of_a_build_from_scratch(strategy, seed, tmp_path, spark, always_updated):
-    take_steps(tmp_path / "repo", spark, seed, [strategy] * 8)
-    assert verify(BuildRequest(tmp_path / "repo"), spark=spark).equal
+def test_many_random_edits_give_the_rows_of_a_build_from_scratch(strategy, seed, tmp_path, warm, always_updated):
+    take_steps(tmp_path / "repo", warm, seed, [strategy] * 8)
+    assert verify(BuildRequest(tmp_path / "repo"), spark=warm.spark).equal
 
 
 @pytest.mark.slow
@@ -260,21 +262,21 @@ def test_random_edits_done_by_workers(tmp_path, spark, always_updated, done_by_w
 
 
 def test_random_edits_whose_rows_are_handed_over_as_files(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr("codeanatomy.pipeline.rule_inputs.INLINE_BYTES", -1)
+    monkeypatch.setattr("codeanatomy.store.temporary.INLINE_BYTES", -1)
     take_steps(tmp_path / "repo", spark, 10, ["hybrid"], prefixes="hj")
     assert not (tmp_path / "repo" / ".codeanatomy" / "shared").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["hybrid", "import_closure"])
-def test_random_edits_with_an_index(strategy, tmp_path, spark, always_updated):
-    take_steps(tmp_path / "repo", spark, 8, [strategy] * 6, index="pyrefly")
+def test_random_edits_with_an_index(strategy, tmp_path, warm, always_updated):
+    take_steps(tmp_path / "repo", warm, 8, [strategy] * 6, index="pyrefly")
 
 
 @pytest.mark.slow
-def test_a_long_row_of_updates(tmp_path, spark, always_updated):
+def test_a_long_row_of_updates(tmp_path, warm, always_updated):
     """So long that the small files of facts are made one."""
-    take_steps(tmp_path / "repo", spark, 9, STRATEGIES * 12, compared=lambda step: step % 12 == 0)
+    take_steps(tmp_path / "repo", warm, 9, STRATEGIES * 12, compared=lambda step: step % 12 == 0)
 
 
 class Edits(RuleBasedStateMachine):

@@ -10,10 +10,9 @@ import pytest
 import codeanatomy as ca
 from codeanatomy.pipeline import analysis
 from codeanatomy.pipeline.request import BuildRequest
-from codeanatomy.pipeline.run import build
 from codeanatomy.pipeline.verify import verify
 from tests.incremental.cases import Impacted, apply_step, differences, lay_out, load_cases, owners, together
-from tests.incremental.updates import unequal
+from tests.incremental.updates import build_on, session_of, unequal
 
 CASES = load_cases()
 SHARING = [case for case in CASES if not case.is_alone]
@@ -45,21 +44,21 @@ class Taken:
     unequal: list[str]
 
 
-def take_steps(cases, root, spark, *, index=None, verified=lambda number: True):
+def take_steps(cases, root, engine, *, index=None, verified=lambda number: True):
     """Lay the cases out in one repository and build it, then after each step again."""
     request = BuildRequest(root, index=index)
     lay_out(together(cases, 0), root)
-    build(request, spark=spark)
+    build_on(engine, request)
     taken = []
     for number in range(1, max(len(case.steps) for case in cases) + 1):
         for case in cases:
             if number <= len(case.steps):
                 apply_step(case.steps[number - 1], root)
-        result = build(request, spark=spark)
+        result = build_on(engine, request)
         assert result.mode in ("incremental", "noop"), f"step {number} made a {result.mode} build: {result.reasons}"
         rows = ca.open(root).sql(IMPACTED).to_pylist() if result.mode == "incremental" else []
         impacted = [Impacted(*(row.values())) for row in rows]
-        taken.append(Taken(impacted, unequal(verify(request, spark=spark)) if verified(number) else []))
+        taken.append(Taken(impacted, unequal(verify(request, spark=session_of(engine))) if verified(number) else []))
     return taken
 
 
@@ -79,9 +78,9 @@ def assert_as_from_scratch(taken):
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory, spark):
-    """The steps of all cases that share a repository."""
-    return take_steps(SHARING, tmp_path_factory.mktemp("steps"), spark)
+def shared(tmp_path_factory, warm):
+    """The steps of all cases that share a repository, by a process that stays."""
+    return take_steps(SHARING, tmp_path_factory.mktemp("steps"), warm)
 
 
 @by_name(SHARING)
@@ -99,8 +98,8 @@ def test_every_step_gives_the_rows_of_a_build_from_scratch(shared):
 
 
 @by_name([pytest.param(case, marks=pytest.mark.slow, id=case.name) for case in ALONE])
-def test_a_case_that_needs_a_repository_of_its_own(case, tmp_path, spark):
-    taken = take_steps([case], tmp_path, spark)
+def test_a_case_that_needs_a_repository_of_its_own(case, tmp_path, warm):
+    taken = take_steps([case], tmp_path, warm)
     assert_as_expected(case, taken)
     assert_as_from_scratch(taken)
 
@@ -115,9 +114,9 @@ def test_a_case_in_a_repository_of_its_own(case, tmp_path, spark):
 
 
 @pytest.fixture(scope="module")
-def shared_and_indexed(tmp_path_factory, spark):
+def shared_and_indexed(tmp_path_factory, warm):
     """The same steps with a semantic index."""
-    return take_steps(INDEXED, tmp_path_factory.mktemp("indexed_steps"), spark, index="pyrefly")
+    return take_steps(INDEXED, tmp_path_factory.mktemp("indexed_steps"), warm, index="pyrefly")
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from codeanatomy.catalogue.columns import GLOBAL_OWNER
 from codeanatomy.catalogue.tables import ANSWERS, MODULE_LOOKUPS
 from codeanatomy.pipeline.preview import Preview, preview
 from codeanatomy.pipeline.progress import START
+from codeanatomy.pipeline.warm import Warm
 from codeanatomy.repo.snapshot import file_id
 from codeanatomy.store.location import locate_state
 from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests
@@ -39,17 +40,34 @@ def put(root: Path, program: Mapping[str, str]) -> None:
             (root / path).write_bytes(encoded(text))
 
 
-def first_build(root: Path, program: Mapping[str, str], spark: SparkSession, *, index: str | None = None) -> Path:
+def build_on(engine: SparkSession | Warm, request: ca.BuildRequest) -> ca.BuildResult:
+    """Build on a session, with what it kept of earlier builds or without."""
+    return engine.build(request) if isinstance(engine, Warm) else ca.build(request, spark=engine)
+
+
+def session_of(engine: SparkSession | Warm) -> SparkSession:
+    """The session alone."""
+    return engine.spark if isinstance(engine, Warm) else engine
+
+
+def first_build(
+    root: Path, program: Mapping[str, str], engine: SparkSession | Warm, *, index: str | None = None
+) -> Path:
     """Build a repository for the first time."""
     root.mkdir(parents=True, exist_ok=True)
     put(root, program)
     create_state(locate_state(root, None, {}), BUCKETS)
-    ca.build(ca.BuildRequest(root, index=index), spark=spark)
+    build_on(engine, ca.BuildRequest(root, index=index))
     return root
 
 
 def update(
-    root: Path, spark: SparkSession, *, strategy: str = "hybrid", index: str | None = None, compared: bool = True
+    root: Path,
+    engine: SparkSession | Warm,
+    *,
+    strategy: str = "hybrid",
+    index: str | None = None,
+    compared: bool = True,
 ) -> str:
     """Bring a build up to date; what is wrong with that, in words.
 
@@ -59,7 +77,7 @@ def update(
     request = ca.BuildRequest(root, strategy=strategy, index=index)
     before = ca.open(root)
     foreseen = preview(request)
-    result = ca.build(request, spark=spark)
+    result = build_on(engine, request)
     if result.mode == "noop":
         return f"nothing was done, but {foreseen.files} were to be rebuilt" if foreseen.files else ""
     if result.mode != "incremental":
@@ -69,7 +87,9 @@ def update(
     expected = {(each.path, str(each.reason_kind), each.reason_ref, each.caused_by) for each in foreseen.files}
     wrong = [f"the preview had {sorted(expected - told)}, not {sorted(told - expected)}"] if told != expected else []
     wrong += _stages_that_differ(foreseen, result)
-    wrong += [*_unannounced(before, after), *(unequal(ca.verify(request, spark=spark)) if compared else ())]
+    wrong += _unannounced(before, after)
+    if compared:
+        wrong += unequal(ca.verify(request, spark=session_of(engine)))
     return "\n".join(wrong)
 
 

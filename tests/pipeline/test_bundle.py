@@ -82,7 +82,7 @@ def test_only_the_buckets_of_the_owners_are_read(tmp_path, spark):
 
 def test_every_column_of_every_rule_has_a_lineage(built_once):
     found = rows(built_once, "SELECT * FROM run_rule_lineage")
-    for rule in build_inputs._rules():
+    for rule in build_inputs.own_rules():
         columns = {row["column_name"] for row in found if row["rule_name"] == rule.rule.name}
         assert columns >= set(rule.columns), rule.rule.name
     sources = {
@@ -98,7 +98,7 @@ def test_every_column_of_every_rule_has_a_lineage(built_once):
 def test_a_rule_that_changed_is_compared_with_the_last_builds(built, spark, monkeypatch):
     assert rows(built, "SELECT * FROM run_rule_changes") == []
     rules = edited("edges.inherits", less_sure)
-    monkeypatch.setattr(build_inputs, "_rules", lambda: rules)
+    monkeypatch.setattr(build_inputs, "own_rules", lambda: rules)
     ca.build(ca.BuildRequest(built), spark=spark)
     changes = rows(built, "SELECT * FROM run_rule_changes")
     assert {(row["rule_name"], row["change_kind"]) for row in changes} == {("edges.inherits", "changed")}

@@ -98,7 +98,7 @@ def test_a_build_with_an_edited_rule_computes_its_table_alone(tmp_path, spark, m
     files = {"a.py": "class A: pass\n", "b.py": "from a import A\nclass B(A): pass\n"}
     root = write_repository(tmp_path, files)
     ca.build(ca.BuildRequest(root), spark=spark)
-    monkeypatch.setattr(build_inputs, "_rules", lambda: edited("edges.inherits", less_sure))
+    monkeypatch.setattr(build_inputs, "own_rules", lambda: edited("edges.inherits", less_sure))
     write_repository(root, {"a.py": "class A:\n    def f(self): pass\n"})  # and a file changed as well
     result = ca.build(ca.BuildRequest(root), spark=spark)
     assert result.mode == "incremental"

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 import codeanatomy as ca
+from codeanatomy.catalogue.revisions import LAYER_VERSIONS
 from codeanatomy.catalogue.tables import FACTS
-from codeanatomy.extract import LAYER_VERSIONS, extract_batch, renewal
+from codeanatomy.extract import extract_batch, renewal
 from codeanatomy.pipeline import context, plan
 from codeanatomy.pipeline.verify import verify
 from codeanatomy.store.builds import latest_build

@@ -51,7 +51,7 @@ def test_of_an_update(built, spark, planned):
 @pytest.mark.parametrize("also_a_file", [False, True])
 def test_of_a_rule_that_changed(built, spark, planned, monkeypatch, also_a_file):
     rules = edited("edges.inherits", less_sure)
-    monkeypatch.setattr(build_inputs, "_rules", lambda: rules)
+    monkeypatch.setattr(build_inputs, "own_rules", lambda: rules)
     if also_a_file:
         (built / "empty.py").write_text("x = 1\n")
     plan = planned(built)

@@ -7,7 +7,8 @@ import pytest
 from codeanatomy.catalogue.columns import Dataset, text
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
 from codeanatomy.catalogue.tables import DOCUMENT_VIEWS, SCIP_DOCUMENTS
-from codeanatomy.rules.compiler import by_output, compile_rules, dependencies, needed_rules, unmade
+from codeanatomy.rules.compiled import by_output, dependencies, needed_rules, unmade
+from codeanatomy.rules.compiler import compile_rules
 from codeanatomy.rules.definition import RuleError, load_rules, parse_rule
 
 HEADER = "-- output: py_module_index\n"
@@ -34,7 +35,7 @@ def test_inputs_are_read_off_the_sql_and_exclude_its_own_names():
 
 def test_lineage_reaches_the_input_columns():
     rule = next(r for r in compile_rules(load_rules()) if r.rule.name == "nodes.def")
-    assert rule.lineage()["qname"] == ("cst_defs.qualname", "py_module_index.module_fqn")
+    assert rule.lineage["qname"] == ("cst_defs.qualname", "py_module_index.module_fqn")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 
 from codeanatomy.catalogue.ids import ANSWER_IDS, EDGE_IDS, NODE_IDS, edge_forms
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
-from codeanatomy.rules.compiler import by_output, compile_rules
+from codeanatomy.rules.compiled import by_output
+from codeanatomy.rules.compiler import compile_rules
 from codeanatomy.rules.definition import RuleError, load_rules, parse_rule
 from codeanatomy.rules.id_check import IdForms, check_ids
 

@@ -28,7 +28,7 @@ from codeanatomy.store import (
     append_rows,
     bucket_of,
     collect_garbage,
-    collect_rows,
+    collected,
     create_state,
     data_files,
     hold_lease,
@@ -37,6 +37,7 @@ from codeanatomy.store import (
     read_table,
     replace_rows,
     tables,
+    with_row_hashes,
 )
 from codeanatomy.store.layout import bucket_column
 
@@ -233,7 +234,11 @@ def way(request: pytest.FixtureRequest, state: State) -> Way:
     """Replaces the rows of some owners of `THINGS`."""
 
     def replaced(frame: DataFrame, base: WrittenTable, owners: list[str]) -> WrittenTable:
-        rows = collect_rows(frame, THINGS, owners) if request.param == "collected" else frame
+        rows = (
+            collected(with_row_hashes(frame, THINGS).toArrow(), THINGS, owners)
+            if request.param == "collected"
+            else frame
+        )
         return replace_rows(rows, THINGS, state, base.pin, Replaced(owners, base.owners))
 
     return replaced

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from codeanatomy.catalogue.columns import Dataset
 
@@ -41,6 +40,8 @@ def rows_of(rows: Rows, *, columns: Sequence[str] | None = None, owners: Collect
     """Some columns, and the rows of some owners."""
     if isinstance(rows, pa.Table):
         if owners is not None:
+            import pyarrow.compute as pc  # noqa: PLC0415 - slow to load
+
             rows = rows.filter(pc.is_in(rows["file_id"], pa.array(sorted(owners), pa.string())))
         return rows if columns is None else rows.select(list(columns))
     if owners is not None:

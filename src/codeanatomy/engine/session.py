@@ -157,6 +157,11 @@ def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
         # The Python call site of a column is not needed, and costs a round trip per column.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.ui.enabled": "false",
+        # Nobody looks at what ran; of a thousand jobs it would be a gigabyte.
+        "spark.sql.ui.retainedExecutions": "10",
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
+        "spark.ui.retainedTasks": "100",
         "spark.ui.showConsoleProgress": "false",
         LOG: str(log),
     }

@@ -50,15 +50,20 @@ _INTERPRETED_FILES = 32
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
-def job_conf(files: int) -> Mapping[str, str]:
-    """Options for jobs over the rows of that many files, on any session: planning takes longer than running."""
-    one_partition = {
+ONE_PARTITION: Mapping[str, str] = MappingProxyType(
+    {
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.autoBroadcastJoinThreshold": "-1",  # with one partition, a broadcast is only another job
         "spark.sql.join.preferSortMergeJoin": "false",
         "spark.sql.shuffle.partitions": "1",
     }
-    return one_partition | _INTERPRETED if files <= _INTERPRETED_FILES else one_partition
+)
+"""Options for jobs over rows that fit in one task."""
+
+
+def job_conf(files: int) -> Mapping[str, str]:
+    """Options for jobs over the rows of that many files, on any session: planning takes longer than running."""
+    return {**ONE_PARTITION, **(_INTERPRETED if files <= _INTERPRETED_FILES else {})}
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,14 @@ are returned.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import Final
-from unicodedata import unidata_version
 
 import pyarrow as pa
 from tree_sitter import Parser
 
-from codeanatomy.catalogue.layers import LAYERS, facts_of
+from codeanatomy.catalogue.revisions import LAYER_VERSIONS
 from codeanatomy.errors import InputError
 from codeanatomy.extract.batch import record_batch
 from codeanatomy.extract.cells import NOTHING, FactCells
@@ -36,18 +33,6 @@ from codeanatomy.extract.values import implicit_calls
 from codeanatomy.extract.values.questions import add_values
 from codeanatomy.extract.values.structure import Block
 from codeanatomy.extract.walk import Handler, NewScope, Walk
-
-_PARSER_VERSIONS: Final = (version("tree-sitter"), version("tree-sitter-python"), unidata_version)
-
-
-def _version(layer: str, number: int) -> str:
-    """The version of a layer: its number, and a hash of the parser's versions and the types of its columns."""
-    depends_on = repr((*_PARSER_VERSIONS, str(facts_of([layer]).schema())))
-    return f"{number}-{hashlib.sha256(depends_on.encode()).hexdigest()[:12]}"
-
-
-LAYER_VERSIONS: Final[Mapping[str, str]] = {layer.name: _version(layer.name, layer.version) for layer in LAYERS}
-"""The version of each layer: facts of another version are never used."""
 
 _TYPE_AS_NAME: Final = re.compile(rb"type(?=[ \t]*[(\[])")
 

@@ -22,8 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from codeanatomy.repo.reading import read_optional
-from codeanatomy.repo.scan import MAX_FILE_BYTES
+from codeanatomy.repo.reading import MAX_FILE_BYTES, read_optional
 
 ALL: Final = "*"
 """In place of a name: every name of the module."""

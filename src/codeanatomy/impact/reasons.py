@@ -6,14 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from codeanatomy.catalogue.ids import parse_node_id
 from codeanatomy.catalogue.kinds import NodeKind
-from codeanatomy.impact.snapshots import ModuleChanges
-from codeanatomy.resolve.index import FileNames, Index
+
+if TYPE_CHECKING:  # `why` needs the kinds of reasons and nothing else
+    from codeanatomy.impact.snapshots import ModuleChanges
+    from codeanatomy.resolve.index import FileNames, Index
 
 
 class ReasonKind(StrEnum):

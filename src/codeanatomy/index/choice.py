@@ -6,8 +6,6 @@ from pathlib import Path
 
 from codeanatomy.errors import InputError, MachineError
 from codeanatomy.index.provider import Provider
-from codeanatomy.index.pyrefly import find_pyrefly
-from codeanatomy.index.pyrefly_provider import PyreflyProvider
 
 
 def choose_provider(choice: str, scip: str | None, root: Path) -> Provider | None:
@@ -18,6 +16,9 @@ def choose_provider(choice: str, scip: str | None, root: Path) -> Provider | Non
         return None
     if choice == "scip" or scip is not None:
         return _scip_provider(scip, root)
+    from codeanatomy.index.pyrefly import find_pyrefly  # noqa: PLC0415 - not needed without an index
+    from codeanatomy.index.pyrefly_provider import PyreflyProvider  # noqa: PLC0415
+
     pyrefly = find_pyrefly()
     if pyrefly is None and choice == "pyrefly":
         raise MachineError("pyrefly is not installed beside codeanatomy", hint="install it, or use --index none")

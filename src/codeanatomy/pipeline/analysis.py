@@ -47,7 +47,7 @@ from codeanatomy.repo.files import file_table
 from codeanatomy.resolve.index import Index
 from codeanatomy.store.owners import OWNER_DIGESTS, read_owner_digests
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import read_arrow
+from codeanatomy.store.tables import read_arrow, read_kept
 
 ASSUMED_RATIO = 2.0
 """What rebuilding a file costs in an update, next to a full build, until that was measured."""
@@ -72,6 +72,10 @@ class LastTable:
     def read(self, columns: Sequence[str] | None = None, owners: Collection[str] | None = None) -> pa.Table:
         """Some columns of the rows of these owners, or of all."""
         return read_arrow(self.state, self.table, self.version, columns, owners=owners)
+
+    def read_all(self, columns: Sequence[str]) -> pa.Table:
+        """Some columns of all rows, which are kept for the next build."""
+        return read_kept(self.state, self.table, self.version, columns)
 
 
 def file_changes(build: Build) -> SnapshotChanges:
@@ -136,7 +140,7 @@ def _evidence(build: Build, work: Work) -> Evidence:
         modules=module_changes(changes, facts.names),
         exports=tuple(exports_that_changed(changes, facts)),
         facts=facts,
-        lookups=Lookups(LastTable.of(build, MODULE_LOOKUPS).read(["file_id", "looked_at"])),
+        lookups=Lookups(LastTable.of(build, MODULE_LOOKUPS).read_all(["file_id", "looked_at"])),
         answers=LastTable.of(build, ANSWERS),
         documents=LastTable.of(build, DOCUMENTS) if build.inputs.provider else None,
         words=SourceWords(build.inputs.root),

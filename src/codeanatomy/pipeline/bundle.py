@@ -10,7 +10,7 @@ import platform
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, astuple
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -24,11 +24,13 @@ from codeanatomy.pipeline.journal import Journal
 from codeanatomy.pipeline.plan import Plan, changed_rules
 from codeanatomy.pipeline.request import FinishedStage
 from codeanatomy.pipeline.work import Outcome
-from codeanatomy.rules.compiler import CompiledRule
-from codeanatomy.rules.differences import RuleChange, rule_changes
+from codeanatomy.rules.compiled import CompiledRule
 from codeanatomy.store.builds import BuildRecord, find_build, list_builds
 from codeanatomy.store.bundles import read_bundle_text
 from codeanatomy.store.state import State
+
+if TYPE_CHECKING:
+    from codeanatomy.rules.differences import RuleChange
 
 RULES = "rules.json"
 MANIFEST = "manifest.json"
@@ -66,7 +68,7 @@ def bundle_rows(build: Build, outcome: Outcome) -> dict[str, pa.Table]:
         **_impact_rows(build.plan, outcome),
         runs.RUN_STAGES: _stages(build.clock.stages, build.journal),
         runs.RUN_PLANS: [(each.stage, list(each.rules), each.text) for each in build.journal.plans],
-        runs.RUN_TABLE_READS: [astuple(each) for each in build.state.location.reads],
+        runs.RUN_TABLE_READS: [astuple(each) for each in build.state.location.opened.reads()],
         runs.RUN_FALLBACKS: [astuple(each) for each in build.journal.fallbacks],
         runs.RUN_FEATURES: sorted(_features(build, None if build.is_full else outcome.impact.rebuilt()).items()),
         runs.RUN_RULE_LINEAGE: [row for rule in build.inputs.rules for row in _lineage(rule)],
@@ -95,6 +97,8 @@ def _rule_changes(build: Build) -> list[RuleChange]:
     """How the rules differ from those of the last build; nothing is read if they do not."""
     if build.last is None or not (changed := changed_rules(build.last.fingerprints, build.inputs.fingerprints)):
         return []
+    from codeanatomy.rules.differences import rule_changes  # noqa: PLC0415 - loads SQLGlot
+
     try:
         recorded = recorded_rules(build.state, build.last)
     except (ValueError, KeyError, TypeError):  # the last build is damaged; this one is not
@@ -135,7 +139,7 @@ def _features(build: Build, rebuilt: Collection[str] | None) -> dict[str, str]:
 def _lineage(compiled: CompiledRule) -> Iterable[tuple[Any, ...]]:
     """One row for each column and source of it."""
     name, output = compiled.rule.name, compiled.rule.output.name
-    for column, sources in compiled.lineage().items():
+    for column, sources in compiled.lineage.items():
         for source in sources or (None,):
             yield name, output, column, *(source.rsplit(".", 1) if source else (None, None))
     for column in compiled.rule.constants().keys() - set(compiled.columns):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from codeanatomy.engine.session import Connect
+    from codeanatomy.pipeline.warm import Warm
 
 TASK_BYTES = 2 << 20
 """Source bytes per task: few files to open again, yet no core waits long for the last task."""
@@ -82,6 +83,7 @@ class Build:
     engine: Engine | None = None
     journal: Journal = field(default_factory=Journal)
     peak: PeakMemory = field(default_factory=PeakMemory)
+    warm: Warm | None = None
 
     @property
     def is_full(self) -> bool:

@@ -18,9 +18,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from codeanatomy.catalogue.columns import table_of
+from codeanatomy.catalogue.revisions import LAYER_VERSIONS
 from codeanatomy.catalogue.tables import FACTS
 from codeanatomy.engine.rows import map_batches
-from codeanatomy.extract import LAYER_VERSIONS, renewed_facts, stale_layers
+from codeanatomy.extract import renewed_facts, stale_layers
 from codeanatomy.pipeline.context import Build, task_count
 from codeanatomy.pipeline.facts import Facts, StoredRows
 from codeanatomy.pipeline.inputs import TreeChangedError

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -39,7 +39,6 @@ class Facts:
         self.extracted = extracted
         self._state = state
         self.fresh = FACTS.schema().empty_table() if fresh is None else fresh
-        self._names_of_file: dict[str, ContentNames] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Facts, (self._state, self.pin, self.fresh, self.extracted)
@@ -63,9 +62,10 @@ class Facts:
         file = self._file_of.get(content_id)
         if file is None:
             return None
-        if file not in self._names_of_file:
-            self._names_of_file[file] = ContentNames(self._read(file, CONTENT_COLUMNS))
-        return self._names_of_file[file](content_id)
+        names = self._state.location.opened.keep(
+            FACTS.name, (file, "names"), lambda: ContentNames(self._read(file, CONTENT_COLUMNS))
+        )
+        return names(content_id)
 
     def rows(self, contents: Collection[str], columns: Iterable[str]) -> pa.Table:
         """Some columns of the facts of these contents."""
@@ -135,11 +135,14 @@ class Facts:
     @cached_property
     def _file_of(self) -> dict[str, str]:
         """The data file that has each content."""
-        if self._dataset is None:
+        if self.pin is None:
             return {}
-        with reading(self._state.location):
-            rows = self._dataset.to_table(["content_id", "__filename"])
-        return dict(zip(rows["content_id"].to_pylist(), rows["__filename"].to_pylist(), strict=True))
+        keep = self._state.location.opened.keep
+        contents = {
+            file: keep(FACTS.name, (file, "contents"), partial(self._read, file, ["content_id"]))["content_id"]
+            for file in self._fragments
+        }
+        return {content: file for file, inside in contents.items() for content in inside.to_pylist()}
 
     def _read(self, file: str, columns: Sequence[str], only: pc.Expression | None = None) -> pa.Table:
         with reading(self._state.location):
@@ -164,10 +167,19 @@ class StoredRows:
         """The versions of the layers of each content, and the data file (`__filename`) that has them."""
         if self._dataset is None:
             return {}
-        columns = [name for name in FACTS.identity if name in self._dataset.schema.names]
+        keep = self._state.location.opened.keep
         with reading(self._state.location):
-            rows = self._dataset.to_table([*columns, "__filename"]).to_pylist()
-        return {row["content_id"]: row for row in rows}
+            files = [
+                keep(FACTS.name, (file.path, "identities"), partial(self._identities_in, file))
+                for file in self._dataset.get_fragments()
+            ]
+        return {row["content_id"]: row for rows in files for row in rows}
+
+    def _identities_in(self, file: ds.Fragment) -> list[dict[str, Any]]:
+        schema = self._dataset.schema if self._dataset else FACTS.schema()
+        columns = [name for name in FACTS.identity if name in schema.names]
+        rows = file.to_table(schema=schema, columns=columns).to_pylist()
+        return [{**row, "__filename": file.path} for row in rows]
 
     def read(self, files: Collection[str], contents: Collection[str]) -> pa.Table | None:
         """The rows of these contents in these data files."""

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codeanatomy.impact.snapshots import snapshot_changes
-from codeanatomy.pipeline.inputs import files_at, gather
+from codeanatomy.pipeline.inputs import BuildInputs, files_at, gather
 from codeanatomy.pipeline.plan import as_built, plan_build
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.repo.diff import FileChanges
 from codeanatomy.store.builds import BuildRecord, check_whole, current_build
 from codeanatomy.store.location import locate_state
-from codeanatomy.store.state import open_state
+from codeanatomy.store.state import State, open_state
 
 
 @dataclass(frozen=True)
@@ -62,5 +61,13 @@ def freshness(request: BuildRequest) -> Freshness:
     check_whole(state, last)
     request = as_built(request, last)
     inputs = gather(request, location, state)
-    changes = snapshot_changes(files_at(state, last, inputs.roots), inputs.files)
-    return Freshness(last, plan_build(last, inputs, full=False).reasons, changes.files)
+    return Freshness(last, plan_build(last, inputs, full=False).reasons, _changed_files(state, last, inputs))
+
+
+def _changed_files(state: State, last: BuildRecord, inputs: BuildInputs) -> FileChanges:
+    """What changed in the tree; the files of the last build are read only if any did."""
+    if last.snapshot_id == inputs.snapshot.snapshot_id:
+        return FileChanges((), (), (), {})
+    from codeanatomy.impact.snapshots import snapshot_changes  # noqa: PLC0415 - loads the resolver
+
+    return snapshot_changes(files_at(state, last, inputs.roots), inputs.files).files

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 from codeanatomy.catalogue.tables import REPO_FILES
@@ -24,13 +24,13 @@ from codeanatomy.repo.git import head_commit
 from codeanatomy.repo.identity import Identity, identify, identity_from
 from codeanatomy.repo.scan import ScanOptions, scan
 from codeanatomy.repo.snapshot import ScannedFile, Snapshot, StatCache
-from codeanatomy.rules.compiler import CompiledRule, compile_rules
-from codeanatomy.rules.definition import load_rules
+from codeanatomy.rules.compiled import CompiledRule
+from codeanatomy.rules.own import own_rules
 from codeanatomy.store.builds import BuildRecord
 from codeanatomy.store.failures import damaged
 from codeanatomy.store.location import StateLocation
 from codeanatomy.store.state import State
-from codeanatomy.store.tables import read_arrow
+from codeanatomy.store.tables import read_kept
 
 DEFAULT_INDEX = "auto"
 
@@ -99,7 +99,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
     snapshot = _scan(request, config, repo_id, location)
     settings = engine_settings(request, snapshot)
     roots = request.roots or config.roots
-    rules = _rules()
+    rules = own_rules()
     provider = choose_provider(request.index or DEFAULT_INDEX, request.scip, root)
     return BuildInputs(
         root=root.resolve(),
@@ -120,7 +120,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
 def files_at(state: State, build: BuildRecord, roots: Sequence[str]) -> Files:
     """The files of a published build."""
     columns = ["path", "file_id", "content_id", "size", "status", "detail"]
-    rows = read_arrow(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns)
+    rows = read_kept(state, REPO_FILES, build.tables[REPO_FILES.name].version, columns)
     values = zip(*(rows[name].to_pylist() for name in columns), strict=True)
     return with_modules((ScannedFile(*row) for row in values), roots)
 
@@ -166,12 +166,6 @@ def warm_settings(request: BuildRequest) -> EngineSettings:
         preload=PRELOAD,
         conf=request.spark_conf,
     )
-
-
-@cache
-def _rules() -> tuple[CompiledRule, ...]:
-    """The rules of the package, which do not change while it runs."""
-    return compile_rules(load_rules())
 
 
 def scan_options(request: BuildRequest, config: RepoConfig, repo_id: str, location: StateLocation) -> ScanOptions:

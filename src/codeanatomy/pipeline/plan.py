@@ -15,16 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codeanatomy.catalogue.revisions import LAYER_VERSIONS, RESOLVER_REVISION
 from codeanatomy.catalogue.tables import STORED_TABLES
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError, StateError
-from codeanatomy.extract import LAYER_VERSIONS
 from codeanatomy.index.documents import INDEX_REVISION
 from codeanatomy.index.provider import Provider
 from codeanatomy.pipeline.request import BuildRequest, Mode
 from codeanatomy.repo.modules import NAMING_REVISION
-from codeanatomy.resolve import RESOLVER_REVISION
-from codeanatomy.rules.compiler import CompiledRule, needed_rules
+from codeanatomy.rules.compiled import CompiledRule, needed_rules
 from codeanatomy.store.builds import BuildRecord
 
 if TYPE_CHECKING:

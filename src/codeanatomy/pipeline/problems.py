@@ -5,7 +5,7 @@ Also: how many questions of a file were not followed to their end because a limi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from codeanatomy.impact.affected import Impact
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.request import Problem
-from codeanatomy.repo.snapshot import ScannedFile, Skipped
+from codeanatomy.repo.snapshot import ScannedFile
 from codeanatomy.store.tables import TablePin, read_arrow
 
 if TYPE_CHECKING:
@@ -65,12 +65,6 @@ def find_limits(build: Build, impact: Impact, answers: TablePin) -> dict[str, in
 def _limits_in(answers: pa.Table) -> dict[str, int]:
     """Rows by path: a question has one such row at most."""
     return {each["values"]: each["counts"] for each in pc.value_counts(answers["path"]).to_pylist()}
-
-
-def not_looked_into(skipped: Iterable[Skipped]) -> Iterable[Problem]:
-    """What would be part of the snapshot if it could be."""
-    wanted = ("name_not_utf8", "unreadable")
-    return (Problem(each.path, each.reason, each.detail) for each in skipped if each.reason in wanted)
 
 
 def _problem(file: ScannedFile, errors: Sequence[Mapping[str, Any]]) -> Problem | None:

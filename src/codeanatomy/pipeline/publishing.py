@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 from codeanatomy.catalogue.tables import DOCUMENTS
 from codeanatomy.pipeline.bundle import bundle_rows, bundle_texts
 from codeanatomy.pipeline.context import Build
-from codeanatomy.pipeline.problems import NOT_INDEXED, SYNTAX_ERROR, not_looked_into
+from codeanatomy.pipeline.problems import NOT_INDEXED, SYNTAX_ERROR
 from codeanatomy.pipeline.progress import PUBLISH
-from codeanatomy.pipeline.request import BuildResult, Mode, Problem
+from codeanatomy.pipeline.request import BuildResult
+from codeanatomy.pipeline.results import result_of
 from codeanatomy.pipeline.work import Outcome
 from codeanatomy.store.builds import BuildRecord, new_build_id, publish
 from codeanatomy.store.bundles import write_bundle
@@ -50,45 +50,6 @@ def publish_build(build: Build, outcome: Outcome) -> BuildResult:
         )
         publish(state, record)
     return result_of(build, record, outcome.written)
-
-
-def result_of(build: Build, record: BuildRecord, written: Mapping[str, bool]) -> BuildResult:
-    """The result of a build; of one that had nothing to do, `record` is the last build."""
-    inputs, mode = build.inputs, build.plan.mode
-    figures: Mapping[str, Any] = record.figures
-    files = dict(figures["files"])
-    if mode is Mode.NOOP:
-        counts = ("added", "modified", "deleted", "renamed", "impacted", "rebuilt", "unchanged_rows")
-        files |= dict.fromkeys(counts, 0)
-    return BuildResult(
-        build_id=record.build_id,
-        parent_build_id=record.parent_build_id,
-        mode=mode,
-        strategy=figures.get("strategy"),
-        repo=str(inputs.root),
-        git_commit=inputs.git_commit,
-        snapshot_id=record.snapshot_id,
-        files=files,
-        tables={
-            name: {
-                "rows": pin.rows,
-                "digest": pin.digest.hash,
-                "version": pin.version,
-                "written": written.get(name, False),
-            }
-            for name, pin in record.tables.items()
-        },
-        stages=tuple(build.clock.stages),
-        seconds=build.clock.seconds(),
-        peak_memory_mb=build.peak.mb,
-        index=figures.get("index"),
-        problems=(
-            *(Problem(**problem) for problem in figures["problems"]),
-            *not_looked_into(inputs.snapshot.skipped),
-        ),
-        limits=figures.get("limits", {}),
-        reasons=() if mode is Mode.NOOP else tuple(figures.get("reasons", ())),
-    )
 
 
 def _file_counts(outcome: Outcome, total: int) -> dict[str, int]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from codeanatomy.repo.scan import MAX_FILE_BYTES
+from codeanatomy.repo.reading import MAX_FILE_BYTES
 
 
 class Mode(StrEnum):

@@ -23,20 +23,14 @@ from codeanatomy.catalogue.tables import (
     SCIP_DOCUMENTS,
 )
 from codeanatomy.engine.frames import frame_of
-from codeanatomy.engine.rows import as_frame
 from codeanatomy.impact.affected import id_array
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.scope import Scope
 from codeanatomy.repo.files import file_table
-from codeanatomy.rules.compiler import CompiledRule, unmade
+from codeanatomy.rules.compiled import CompiledRule, unmade
 from codeanatomy.rules.evaluator import RuleInputs
-from codeanatomy.store.state import State
-from codeanatomy.store.temporary import write_temporary
-
-INLINE_BYTES = 512 << 10
-"""A frame of rows in the driver carries all of them into every query; more than this is better read from a file."""
 
 OFFERED_AT_ONCE = 4
 """Small frames: each is mostly a wait for the JVM."""
@@ -75,30 +69,30 @@ def offer_sources(inputs: RuleInputs, sources: Sources, rules: Sequence[Compiled
 
 def offer_repository(inputs: RuleInputs, build: Build) -> None:
     """Let rules read the row of the repository itself."""
-    inputs.offer(SCAN_REPO.name, as_frame(build.spark, SCAN_REPO.table([(build.inputs.repo_id,)])))
+    inputs.offer_rows(SCAN_REPO.name, SCAN_REPO.table([(build.inputs.repo_id,)]))
 
 
 def _offer_facts(inputs: RuleInputs, sources: Sources, rules: Sequence[CompiledRule]) -> None:
-    spark, workers = sources.build.spark, sources.workers
     files = sources.files()
     datasets = _read_by(rules, FACT_DATASETS)
-    inputs.offer(SCAN_FILES.name, frame_of(spark, files) if workers else as_frame(spark, files))
     owners = files.select([*_OWNER, "content_id"])
-    if workers:
+    if workers := sources.workers:
+        inputs.offer(SCAN_FILES.name, frame_of(workers, files))
         inputs.offer(CONTENTS.name, sources.facts.frame(workers, CONTENTS.names()[1:]).select(*CONTENTS.names()))
         for dataset in datasets:
             inputs.offer(dataset.name, _unnested(sources.facts.of_files(owners, [dataset.name], workers), dataset))
         return
+    inputs.offer_rows(SCAN_FILES.name, files)
     contents = sources.facts.rows({each for each in files["content_id"].to_pylist() if each}, CONTENTS.names()[1:])
-    inputs.offer(CONTENTS.name, as_frame(spark, contents.select(list(CONTENTS.names()))))
+    inputs.offer_rows(CONTENTS.name, contents.select(list(CONTENTS.names())))
     rows = sources.facts.of_files(owners, [dataset.name for dataset in datasets], None)
-    _offer_lists(inputs, sources.build, rows, datasets)
+    _offer_lists(inputs, rows, datasets)
 
 
 def _offer_documents(inputs: RuleInputs, sources: Sources, rules: Sequence[CompiledRule]) -> None:
-    spark, documents, owners = sources.build.spark, sources.documents, sources.scope.rebuilt
+    documents, owners = sources.documents, sources.scope.rebuilt
     for view in unmade(rules):  # what is made from documents has no rows where there are none
-        inputs.offer(view.name, frame_of(spark, view.table([])))
+        inputs.offer_rows(view.name, view.table([]))
     if documents is None:
         return
     datasets = _read_by(rules, DOCUMENT_DATASETS)
@@ -109,16 +103,15 @@ def _offer_documents(inputs: RuleInputs, sources: Sources, rules: Sequence[Compi
             inputs.offer(dataset.name, _unnested(rows, dataset))
         return
     here = documents.read(DOCUMENTS.names(), owners)
-    inputs.offer(SCIP_DOCUMENTS.name, as_frame(spark, here.select(list(SCIP_DOCUMENTS.names()))))
-    _offer_lists(inputs, sources.build, here, datasets)
+    inputs.offer_rows(SCIP_DOCUMENTS.name, here.select(list(SCIP_DOCUMENTS.names())))
+    _offer_lists(inputs, here, datasets)
 
 
-def _offer_lists(inputs: RuleInputs, build: Build, rows: pa.Table, datasets: Sequence[Dataset]) -> None:
+def _offer_lists(inputs: RuleInputs, rows: pa.Table, datasets: Sequence[Dataset]) -> None:
     """Let rules read datasets that are list columns of `rows`."""
 
     def offer(dataset: Dataset) -> None:
-        frame = small_frame(build.spark, rows.select([*_OWNER, dataset.name]), dataset.name, build.state)
-        inputs.offer(dataset.name, _unnested(frame, dataset))
+        inputs.offer_rows(dataset.name, rows.select([*_OWNER, dataset.name]), lambda frame: _unnested(frame, dataset))
 
     with ThreadPoolExecutor(OFFERED_AT_ONCE) as pool:
         list(pool.map(offer, datasets))
@@ -128,13 +121,6 @@ def _unnested(rows: DataFrame, dataset: Dataset) -> DataFrame:
     """One row per owner and element of the list that `dataset` is stored as."""
     elements = rows.select(*_OWNER, F.explode(dataset.name).alias("element"))
     return elements.select(*_OWNER, *(f"element.{name}" for name in dataset.names()))
-
-
-def small_frame(spark: SparkSession, rows: pa.Table, name: str, state: State) -> DataFrame:
-    """Rows of the driver as a frame of one partition, inside the plan or in a file."""
-    if rows.nbytes <= INLINE_BYTES or not state.location.is_local:
-        return as_frame(spark, rows)
-    return write_temporary(spark, rows, name, state).coalesce(1)
 
 
 def _read_by(rules: Sequence[CompiledRule], datasets: Sequence[Dataset]) -> list[Dataset]:

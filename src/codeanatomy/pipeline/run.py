@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codeanatomy.engine.memory import PeakMemory, peak_memory
 from codeanatomy.engine.profiles import MEMORY_TIGHT
@@ -18,8 +18,8 @@ from codeanatomy.pipeline.inputs import BuildInputs, OvertakenError, TreeChanged
 from codeanatomy.pipeline.journal import FallbackKind, Journal
 from codeanatomy.pipeline.plan import plan_build
 from codeanatomy.pipeline.progress import SCAN, Listener, Silent, StageClock
-from codeanatomy.pipeline.publishing import result_of
 from codeanatomy.pipeline.request import BuildRequest, BuildResult, Mode, Strategy
+from codeanatomy.pipeline.results import result_of
 from codeanatomy.store.builds import check_whole, latest_build
 from codeanatomy.store.determinism import Determinism
 from codeanatomy.store.failures import writing
@@ -31,20 +31,30 @@ from codeanatomy.store.state import State, create_state, open_state, remember_re
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from codeanatomy.pipeline.warm import Warm
 
 ATTEMPTS = 3
 """How often a build starts over when files change under it."""
 
 
-def build(request: BuildRequest, *, listener: Listener | None = None, spark: SparkSession | None = None) -> BuildResult:
-    """Bring the graph of a repository up to date, on `spark` if given, else on a session started for this build."""
+def build(
+    request: BuildRequest,
+    *,
+    listener: Listener | None = None,
+    spark: SparkSession | None = None,
+    warm: Warm | None = None,
+) -> BuildResult:
+    """Bring the graph of a repository up to date, on `spark` if given, else on a session started for this build.
+
+    `warm` has what earlier builds on `spark` left for it.
+    """
     clock, journal = StageClock(listener or Silent()), Journal()
     attempts = 0
     with peak_memory() as peak:
+        resources = _Resources(clock, journal, peak, spark, warm)
         while attempts < ATTEMPTS:
             try:
-                result = _build_once(request, clock, journal, peak, spark)
-                return replace(result, seconds=clock.seconds())
+                return replace(_build_once(request, resources), seconds=clock.seconds())
             except TreeChangedError as error:
                 attempts += 1
                 changed = error
@@ -61,16 +71,28 @@ def build(request: BuildRequest, *, listener: Listener | None = None, spark: Spa
     raise InputError(f"{changed} changed while it was read, {times}", hint="try again when it is quiet")
 
 
-def _build_once(
-    request: BuildRequest, clock: StageClock, journal: Journal, peak: PeakMemory, spark: SparkSession | None
-) -> BuildResult:
+class _Resources(NamedTuple):
+    """What all attempts at a build use."""
+
+    clock: StageClock
+    journal: Journal
+    peak: PeakMemory
+    spark: SparkSession | None
+    warm: Warm | None
+
+
+def _build_once(request: BuildRequest, resources: _Resources) -> BuildResult:
+    clock, journal, peak, spark, warm = resources
     location = locate_state(request.repo, request.state, request.storage_options)
     with clock.stage(SCAN) as stage:
         state = open_state(location) if state_exists(location) else None
+        last = latest_build(state) if state else None
+        if state and warm:
+            location = replace(location, opened=warm.opened_before(location, last))
+            state = replace(state, location=location)
         inputs = gather(request, location, state)
         strategy, determinism = strategy_of(request, inputs), _determinism_of(request)
         stage.rows = len(inputs.snapshot.files)
-    last = latest_build(state) if state else None
     plan = plan_build(last, inputs, full=request.full)
     if state and last and plan.mode is not Mode.FULL:
         check_whole(state, last)
@@ -81,14 +103,17 @@ def _build_once(
         return result_of(Build(state, last, inputs, plan, strategy, clock, peak=peak), last, {})
     with hold_lease(location), writing(location):
         state = state or (open_state(location) if state_exists(location) else _new_state(inputs))
-        latest = latest_build(state)
+        latest = latest_build(state, last)
         if (latest and latest.build_id) != (last and last.build_id):
             raise OvertakenError(location.uri)
         if state.repository != inputs.repository:
             state = remember_repository(state, inputs.repository)
         state = replace(state, determinism=determinism)
-        build = Build(state, last, inputs, plan, strategy, clock, journal=journal, peak=peak)
-        return _run(build, request, spark)
+        build = Build(state, last, inputs, plan, strategy, clock, journal=journal, peak=peak, warm=warm)
+        result = _run(build, request, spark)
+        if warm:
+            warm.keep(location, result.build_id)
+        return result
 
 
 def strategy_of(request: BuildRequest, inputs: BuildInputs) -> Strategy:

@@ -20,7 +20,7 @@ from codeanatomy.pipeline.progress import EXTRACT, IMPACT, INDEX, PUBLISH, START
 from codeanatomy.pipeline.request import Mode
 from codeanatomy.pipeline.scope import ALL, Scope
 from codeanatomy.pipeline.work import Stage, Work, run_stages
-from codeanatomy.rules.compiler import needed_rules
+from codeanatomy.rules.compiled import needed_rules
 from codeanatomy.rules.order import tables_of
 
 

@@ -18,19 +18,19 @@ from pyspark.sql import DataFrame
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER, Dataset
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, SHARED_VIEWS, STORED_TABLES
-from codeanatomy.engine.rows import as_frame
+from codeanatomy.engine.rows import as_frame, in_driver
 from codeanatomy.engine.session import session_options
 from codeanatomy.engine.settings import job_conf
 from codeanatomy.pipeline.answering import Knowledge, answer
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.journal import StatementPlan
-from codeanatomy.pipeline.rule_inputs import Sources, offer_repository, offer_sources, small_frame
-from codeanatomy.rules.compiler import CompiledRule, by_output, needed_rules
-from codeanatomy.rules.evaluator import RuleInputs
+from codeanatomy.pipeline.rule_inputs import Sources, offer_repository, offer_sources
+from codeanatomy.rules.compiled import CompiledRule, by_output, needed_rules
+from codeanatomy.rules.evaluator import RuleInputs, Statement
 from codeanatomy.rules.order import needs_of, sorter_of
-from codeanatomy.store.datafiles import CollectedRows, collect_rows, digest_rows
+from codeanatomy.store.datafiles import CollectedRows, collected, digest_rows, with_row_hashes
 from codeanatomy.store.digests import NO_ROWS, SetDigest
-from codeanatomy.store.tables import Replaced, TablePin, WrittenTable, read_table, replace_rows
+from codeanatomy.store.tables import Replaced, TablePin, WrittenTable, read_arrow, read_table, replace_rows
 from codeanatomy.store.temporary import materialize, temporary_rows
 
 if TYPE_CHECKING:
@@ -53,11 +53,12 @@ def compute_tables(
     build = sources.build
     rules = needed_rules(build.inputs.rules, documents=sources.documents is not None)
     conf = {} if sources.workers else job_conf(len(sources.files()))
+    prepared = None if sources.workers or build.warm is None else build.warm.prepared(rules, build.inputs.settings)
     with (
         temporary_rows(build.state),
         session_options(build.spark, conf),
-        RuleInputs(build.spark) as inputs,
-        RuleInputs(build.spark) as of_all,
+        prepared or RuleInputs(build.spark, build.state) as inputs,
+        RuleInputs(build.spark, build.state) as of_all,
     ):
         offer_sources(inputs, sources, rules)
         offer_repository(of_all, build)
@@ -93,17 +94,17 @@ class _Computation:
     def compute(self, name: str) -> None:
         """Compute a dataset: write it if it is one of the tables, and let rules read it."""
         table = ANSWERS if name == ANSWERS.name else self._rules_of[name][0].rule.output
-        frame: DataFrame | None
         if table in STORED_TABLES and name not in self.tables and self.sources.scope.rebuilt is None:
-            frame = self._stored(table)
+            self._offer_stored(table)
         elif name in self.tables:
-            frame = self._write(table)
+            self._write(table)
+        elif table in SHARED_VIEWS:
+            self._share(table)
         else:
-            frame = self._shared(table) if table in SHARED_VIEWS else self._whole(table)
-        if frame is not None:
-            self.inputs.offer(name, frame)
+            self.inputs.offer_rules(name, self._rules_of[name])
         if table is ANSWERS and self.sources.scope.is_rebuilt(GLOBAL_OWNER):
-            self.of_all.offer(name, self._stored(table))
+            build = self.sources.build
+            self.of_all.offer(name, read_table(build.spark, build.state, table, self._version(table)))
 
     @cached_property
     def _rules_of(self) -> Mapping[str, Sequence[CompiledRule]]:
@@ -114,74 +115,96 @@ class _Computation:
         """The datasets that rules read."""
         return {name for rule in self.rules for name in rule.inputs}
 
-    def _stored(self, table: Dataset) -> DataFrame:
-        """A table with the rows of all owners, as it was written, or as it is."""
+    def _version(self, table: Dataset) -> int:
+        """The version of a table that was written, or the one it has."""
         pin = self.written[table.name].pin if table.name in self.written else self.pins[table.name]
-        return read_table(self.sources.build.spark, self.sources.build.state, table, pin.version)
+        return pin.version
 
-    def _write(self, table: Dataset) -> DataFrame | None:
-        """Write the rows of the scope; the same to read, if a rule does."""
+    def _offer_stored(self, table: Dataset) -> None:
+        """Let rules read a table that is not computed."""
+        build = self.sources.build
+        if self.sources.workers:
+            self.inputs.offer(table.name, read_table(build.spark, build.state, table, self._version(table)))
+        else:
+            self.inputs.offer_rows(table.name, read_arrow(build.state, table, self._version(table)))
+
+    def _write(self, table: Dataset) -> None:
+        """Write the rows of the scope; let rules read them."""
         build, replaced = self.sources.build, self.sources.scope.replaced(table)
         base = self.pins.get(table.name)
+        owners = None if replaced is None else replaced.owners
         with build.clock.stage(table.name) as stage:
             if self.sources.workers:
-                written = replace_rows(self._whole(table), table, build.state, base, replaced)
-                owners = None if replaced is None else replaced.owners
-                frame = read_table(build.spark, build.state, table, written.pin.version, owners=owners)
+                frame = reduce(DataFrame.unionByName, (each.plan() for each in self._statements(table)))
+                written = replace_rows(frame, table, build.state, base, replaced)
                 stage.rows = written.pin.rows if replaced is None else None
+                if table.name in self._read:
+                    stored = read_table(build.spark, build.state, table, written.pin.version, owners=owners)
+                    self.inputs.offer(table.name, stored)
             else:
-                rows = _collected(self._parts(table), table, None if replaced is None else replaced.owners)
+                rows = _collected(self._statements(table), table, owners)
                 written = replace_rows(rows, table, build.state, base, replaced)
-                frame = rows.table
                 stage.rows = rows.table.num_rows
+                if table.name in self._read:
+                    self.inputs.offer_rows(table.name, rows.table)
         self.written[table.name] = written
-        if table.name not in self._read:
-            return None
-        return small_frame(build.spark, frame, table.name, build.state) if isinstance(frame, pa.Table) else frame
 
-    def _parts(self, table: Dataset) -> list[Callable[[], DataFrame]]:
-        """The frames whose union a dataset is; in the driver, those of some rules at a time."""
-        build, scope = self.sources.build, self.sources.scope
+    def _share(self, table: Dataset) -> None:
+        """Compute rows that many rules read, once."""
+        rules, state = self._rules_of[table.name], self.sources.build.state
+        statement = self._statement(self.inputs, rules)
+        if self.sources.workers:
+            self.inputs.offer(table.name, materialize(statement.plan(), table.name, state, by=SHARED_VIEWS[table]))
+        else:
+            self.inputs.offer_rows(table.name, statement.collect(lambda frame: frame.coalesce(1)))
+
+    def _statements(self, table: Dataset) -> list[Statement]:
+        """The statements whose union a table is; in the driver, each of some rules."""
         if table is ANSWERS:
-            rows = self.answers
-            if rows is None:
-                rows = answer(build, Knowledge.of(build, self.sources.facts, self.sources.documents))
-            return [partial(as_frame, build.spark, rows)]
+            return [self._answers()]
         rules = self._rules_of[table.name]
         of_files = [rule for rule in rules if not rule.is_global]
         together = len(of_files) if self.sources.workers else RULES_PLANNED_TOGETHER
         groups = [of_files[start : start + together] for start in range(0, len(of_files), together)]
-        parts: list[Callable[[], DataFrame]] = [partial(self._evaluate, self.inputs, group) for group in groups]
+        statements = [self._statement(self.inputs, group) for group in groups]
         of_no_file = [rule for rule in rules if rule.is_global]
-        if of_no_file and scope.is_rebuilt(GLOBAL_OWNER):
-            parts.append(partial(self._evaluate, self.of_all, of_no_file))
-        return parts
+        if of_no_file and self.sources.scope.is_rebuilt(GLOBAL_OWNER):
+            statements.append(self._statement(self.of_all, of_no_file))
+        return statements
+
+    def _answers(self) -> Statement:
+        """The answers of the scope."""
+        sources, name = self.sources, ANSWERS.name
+        rows: Rows | None = self.answers
+        if rows is None:
+            rows = answer(sources.build, Knowledge.of(sources.build, sources.facts, sources.documents))
+        if sources.workers:
+            return Statement(self.inputs, name, (), partial(as_frame, sources.workers, rows))
+        self.inputs.offer_rows(name, in_driver(rows))
+        return Statement(self.inputs, name, (name,), partial(self.inputs.frame, name))
+
+    def _statement(self, inputs: RuleInputs, rules: Sequence[CompiledRule]) -> Statement:
+        """The union of rules that share one output."""
+        key = tuple((each.rule.name, each.identity) for each in rules)
+        reads = {name for each in rules for name in each.inputs}
+        return Statement(inputs, key, reads, partial(self._evaluate, inputs, rules))
 
     def _evaluate(self, inputs: RuleInputs, rules: Sequence[CompiledRule]) -> DataFrame:
-        """The union of rules that share one output."""
         build = self.sources.build
         if build.inputs.settings.profile.records_plans:
             names = [each.rule.name for each in rules]
             build.journal.plans.append(StatementPlan(rules[0].rule.output.name, names, inputs.physical_plan(rules)))
         return inputs.evaluate(rules)
 
-    def _whole(self, table: Dataset) -> DataFrame:
-        return reduce(DataFrame.unionByName, (part() for part in self._parts(table)))
 
-    def _shared(self, table: Dataset) -> DataFrame:
-        """Rows that many rules read, computed once."""
-        build = self.sources.build
-        if self.sources.workers:
-            return materialize(self._whole(table), table.name, build.state, by=SHARED_VIEWS[table])
-        return small_frame(build.spark, self._whole(table).coalesce(1).toArrow(), table.name, build.state)
+def _collected(statements: Sequence[Statement], table: Dataset, owners: Collection[str] | None) -> CollectedRows:
+    """The rows of all statements, planned and run side by side."""
 
+    def collect(statement: Statement) -> CollectedRows:
+        return collected(statement.collect(lambda frame: with_row_hashes(frame, table)), table, owners)
 
-def _collected(
-    parts: Sequence[Callable[[], DataFrame]], table: Dataset, owners: Collection[str] | None
-) -> CollectedRows:
-    """The rows of all parts, planned side by side."""
-    with ThreadPoolExecutor(len(parts)) as pool:
-        found = list(pool.map(lambda part: collect_rows(part(), table, owners), parts))
+    with ThreadPoolExecutor(len(statements)) as pool:
+        found = list(pool.map(collect, statements))
     digests: dict[str, SetDigest] = {}
     for rows in found:
         for owner, digest in rows.digests.items():

@@ -1,41 +1,87 @@
-"""What builds of one process share: the Spark session, and what is known of each state."""
+"""What builds of one process share, so that each costs only what changed: Spark, planned rules, and what was read.
+
+For each state there is what the last build opened of it. It is bound to that build: if another one was published since,
+by whatever process, it is dropped, and everything is read again. Nothing here is needed to build, and nothing is here
+that is not in a state; a build with it is compared with builds from scratch by the same tests as every other.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from codeanatomy.pipeline.request import BuildRequest, BuildResult
-from codeanatomy.pipeline.run import build
-from codeanatomy.store.location import locate_state
+from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.rules.compiled import CompiledRule
+from codeanatomy.store.builds import BuildRecord
+from codeanatomy.store.location import StateLocation
+from codeanatomy.store.opened import Opened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from codeanatomy.pipeline.progress import Listener
+    from codeanatomy.pipeline.request import BuildRequest, BuildResult
+    from codeanatomy.rules.prepared import Identity, PreparedRules
+
+
+class _Workspace(NamedTuple):
+    """What the build `build_id` opened."""
+
+    build_id: str
+    opened: Opened
 
 
 class Warm:
-    """What builds of this process share: the Spark session, prepared rules, and a workspace per state."""
+    """A Spark session that stays, and what builds on it leave for the next."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._states: dict[str, None] = {}
+        self.spark = spark
+        self._lock = threading.Lock()
+        self._prepared: dict[bool, tuple[Identity, PreparedRules]] = {}
+        self._workspaces: dict[str, _Workspace] = {}
 
     def build(self, request: BuildRequest, listener: Listener | None = None) -> BuildResult:
         """Bring the graph of a repository up to date."""
-        uri = locate_state(request.repo, request.state, request.storage_options).uri
-        self._states.pop(uri, None)
-        self._states[uri] = None
-        return build(request, listener=listener, spark=self._spark)
+        from codeanatomy.pipeline.run import build  # noqa: PLC0415
+
+        return build(request, listener=listener, spark=self.spark, warm=self)
+
+    def prepared(self, rules: Sequence[CompiledRule], settings: EngineSettings) -> PreparedRules | None:
+        """The rules, planned for these settings, if this session can keep plans and need not record them."""
+        from codeanatomy.engine.slots import supports_slots  # noqa: PLC0415
+        from codeanatomy.rules.prepared import PreparedRules, identity_of  # noqa: PLC0415
+
+        if settings.profile.records_plans or not supports_slots(self.spark):
+            return None
+        identity = identity_of(rules, settings)
+        has_documents = any(each.rule.needs_documents for each in rules)
+        with self._lock:
+            known = self._prepared.get(has_documents)
+            if known is None or known[0] != identity:
+                known = self._prepared[has_documents] = (identity, PreparedRules(self.spark))
+            return known[1]
+
+    def opened_before(self, location: StateLocation, last: BuildRecord | None) -> Opened:
+        """What is known of a state whose last build is `last`."""
+        with self._lock:
+            known = self._workspaces.get(location.uri)
+        if known is None or last is None or known.build_id != last.build_id:
+            return Opened()
+        return known.opened.for_next_build()
+
+    def keep(self, location: StateLocation, build_id: str) -> None:
+        """Remember what a build that was published has opened."""
+        with self._lock:
+            self._workspaces.pop(location.uri, None)
+            self._workspaces[location.uri] = _Workspace(build_id, location.opened)
 
     def states(self) -> list[str]:
-        """The states with a workspace, least recently used first."""
-        return list(self._states)
+        """The states of which something is known, the least recently built first."""
+        with self._lock:
+            return list(self._workspaces)
 
     def evict(self, uri: str) -> None:
-        """Drop the workspace of a state."""
-        self._states.pop(uri, None)
-
-    def close(self) -> None:
-        """Drop every workspace."""
-        self._states.clear()
+        """Forget what is known of a state."""
+        with self._lock:
+            self._workspaces.pop(uri, None)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
-from codeanatomy.query.sql import NO_LIMITS, Limits, Parameters, run_query
+from codeanatomy.query.sql import NO_LIMITS, Limits, Opened, Parameters, run_query
 from codeanatomy.store.builds import BuildRecord, check_whole, current_build, find_build
 from codeanatomy.store.bundles import read_bundle_rows
 from codeanatomy.store.location import locate_state
@@ -82,11 +81,11 @@ class Graph:
             if name in self.build.tables
         }
 
-    def _open_table(self, name: str) -> ds.Dataset | Sequence[str]:
+    def _open_table(self, name: str) -> Opened:
         if name in _RUN_DATASETS:
-            return ds.dataset(read_bundle_rows(self.state, self.build.build_id, _RUN_DATASETS[name]))
+            return read_bundle_rows(self.state, self.build.build_id, _RUN_DATASETS[name])
         if name not in self.build.tables:  # a build without an index has no documents
-            return ds.dataset(_STORED[name].schema().empty_table())
+            return pa.Table.from_batches([], _STORED[name].schema())
         version = self.build.tables[name].version
         files = verified_files(self.state, name, version) if self.state.location.is_local else []
         return files or open_arrow(self.state, _STORED[name], version)

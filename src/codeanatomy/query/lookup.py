@@ -15,8 +15,7 @@ from typing import Any
 from codeanatomy.errors import InputError
 from codeanatomy.query.graph import Graph
 from codeanatomy.query.statements import statement
-from codeanatomy.repo.reading import read_optional
-from codeanatomy.repo.scan import MAX_FILE_BYTES
+from codeanatomy.repo.reading import MAX_FILE_BYTES, read_optional
 
 _MAX_SUGGESTIONS = 5
 

@@ -7,19 +7,16 @@ Arrow datasets. `Limits` bound what a query may use; rows come in batches, so th
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
-import sqlglot
-from sqlglot import TokenType, exp
-from sqlglot.errors import SqlglotError
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.directories import cache_directory
@@ -29,6 +26,9 @@ from codeanatomy.query.views import PUBLIC, view_of
 from codeanatomy.store.checksums import find_unreadable
 from codeanatomy.store.failures import REBUILD, machine_failure
 
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
 _CLOSED_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
     "autoinstall_known_extensions": False,
@@ -37,8 +37,10 @@ _CLOSED_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 _QUERY_ERRORS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.PermissionException)
 
-OpenTable = Callable[[str], ds.Dataset | Sequence[str]]
-"""Opens a stored table by name: its data files if they are on this machine, else a dataset."""
+Opened: TypeAlias = "pa.Table | ds.Dataset | Sequence[str]"
+
+OpenTable = Callable[[str], Opened]
+"""Opens a stored table by name: its data files if they are on this machine, else a dataset, or its few rows."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class _Session:
             statements = self._connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise InputError("sql takes one SELECT statement; the graph is read-only")
-            for name in sorted(_named_tables(query)):
+            for name in sorted(self._named_tables(query)):
                 self._create_view(name)
             self._connection.execute(f"SET allowed_paths = {sql_list(self._files)}")
             self._connection.execute("SET enable_external_access = false")
@@ -157,6 +159,29 @@ class _Session:
         damaged = find_unreadable(self._files)
         return StateError(f"the state is damaged ({damaged} cannot be read)", hint=REBUILD) if damaged else None
 
+    def _named_tables(self, query: str) -> set[str]:
+        """Datasets that a SELECT reads, in the syntax tree of DuckDB; its own list of them fails on `JOIN … USING`."""
+        (tree,) = self._connection.execute("SELECT json_serialize_sql($1)", [query]).fetchall()[0]
+        named: set[str] = set()
+        defined: set[str] = set()
+        try:
+            pending = [json.loads(tree)]
+        except RecursionError as error:
+            raise InputError("sql: the query is nested too deeply") from error
+        while pending:
+            node = pending.pop()
+            if isinstance(node, dict):
+                if node.get("type") == "BASE_TABLE":
+                    named.add(node["table_name"].lower())
+                defined |= {each["key"].lower() for each in node.get("cte_map", {}).get("map", ())}
+                pending += node.values()
+            elif isinstance(node, list):
+                pending += node
+        if unknown := named - PUBLIC.keys() - defined:
+            hint = f"choose from {', '.join(sorted(PUBLIC))}"
+            raise InputError(f"sql: no dataset is called {min(unknown)!r}", hint=hint)
+        return named & PUBLIC.keys()
+
     def _create_view(self, name: str) -> None:
         """Create the view `name` and those it reads."""
         if name in self._created:
@@ -168,12 +193,11 @@ class _Session:
             return
         for needed in view.inputs:
             self._create_view(needed)
-        query = view.query.sql(dialect="duckdb", comments=False)
-        self._connection.execute(f'CREATE VIEW "{name}" AS {query}')
+        self._connection.execute(f'CREATE VIEW "{name}" AS {view.query}')
 
     def _create_table(self, dataset: Dataset) -> None:
         table = self._open_table(dataset.name)
-        if isinstance(table, ds.Dataset):
+        if not isinstance(table, list):
             self._connection.register(dataset.name, table)
         else:
             self._files += table
@@ -184,7 +208,8 @@ class _Session:
 
 def sql_list(texts: Sequence[str]) -> str:
     """A list of strings in DuckDB's SQL."""
-    return exp.convert(list(texts)).sql(dialect="duckdb")
+    quoted = ("'" + text.replace("'", "''") + "'" for text in texts)
+    return f"[{', '.join(quoted)}]"
 
 
 def _with_quotes(query: str) -> str:
@@ -194,29 +219,21 @@ def _with_quotes(query: str) -> str:
     """
     try:
         query.encode()
-        tokens = sqlglot.tokenize(query, dialect="duckdb")
     except UnicodeEncodeError as error:
         raise InputError("sql: the query is not valid UTF-8") from error
+    if "references" not in query.lower():
+        return query
+    import sqlglot  # noqa: PLC0415 - few queries need it
+    from sqlglot import TokenType  # noqa: PLC0415
+    from sqlglot.errors import SqlglotError  # noqa: PLC0415
+
+    try:
+        tokens = sqlglot.tokenize(query, dialect="duckdb")
     except SqlglotError:
         return query  # DuckDB's message is better
     for token in reversed([each for each in tokens if each.token_type is TokenType.REFERENCES]):
         query = f'{query[: token.start]}"{token.text}"{query[token.end + 1 :]}'
     return query
-
-
-def _named_tables(query: str) -> set[str]:
-    """Datasets that a statement reads. DuckDB's own list fails on `JOIN … USING`."""
-    try:
-        tree = sqlglot.parse_one(query, dialect="duckdb")
-    except SqlglotError as error:
-        raise InputError(f"sql: {str(error).splitlines()[0]}") from error
-    except RecursionError as error:
-        raise InputError("sql: the query is nested too deeply") from error
-    named = {table.name.lower() for table in tree.find_all(exp.Table) if table.name}
-    defined = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    if unknown := named - PUBLIC.keys() - defined:
-        raise InputError(f"sql: no dataset is called {min(unknown)!r}", hint=f"choose from {', '.join(sorted(PUBLIC))}")
-    return named & PUBLIC.keys()
 
 
 def _next_batch(result: pa.RecordBatchReader) -> pa.RecordBatch | None:

@@ -103,6 +103,8 @@ class RulesAt:
 
     def below(self, name: bytes) -> RulesAt:
         """The same rules in the directory that has this name."""
+        if not self.rule_set.rules:
+            return self
         return RulesAt(self.rule_set, self.folder + name + b"/", self.rule_set.below(self.state, name))
 
 

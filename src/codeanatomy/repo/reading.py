@@ -11,6 +11,9 @@ import os
 import stat
 from pathlib import Path
 
+MAX_FILE_BYTES = 10 << 20
+"""Larger files are listed, not read: they are data, or generated."""
+
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 

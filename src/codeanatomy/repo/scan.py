@@ -27,7 +27,7 @@ from typing import Literal
 from codeanatomy.errors import InputError
 from codeanatomy.repo.git import info_exclude
 from codeanatomy.repo.ignore import RulesAt, parse_rules, pattern_rules
-from codeanatomy.repo.reading import read_optional, read_regular
+from codeanatomy.repo.reading import MAX_FILE_BYTES, read_optional, read_regular
 from codeanatomy.repo.snapshot import (
     ScannedFile,
     Skipped,
@@ -51,9 +51,6 @@ _NOT_APPLIED = "its rules are not applied: it is no file that can be read, or ov
 
 IGNORE_BYTES = 1 << 20
 """The most that the ignore files which apply to one path may be long together; of one beyond that, no rule applies."""
-
-MAX_FILE_BYTES = 10 << 20
-"""Larger files are listed, not read: they are data, or generated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,4 @@ from codeanatomy.resolve.answers import Asked, answer_files
 from codeanatomy.resolve.index import CONTENT_COLUMNS, ContentNames, Index
 from codeanatomy.resolve.resolver import Resolver
 
-RESOLVER_REVISION = 3
-"""Raise it whenever a change gives some question another answer."""
-
-__all__ = ["CONTENT_COLUMNS", "RESOLVER_REVISION", "Asked", "ContentNames", "Index", "Resolver", "answer_files"]
+__all__ = ["CONTENT_COLUMNS", "Asked", "ContentNames", "Index", "Resolver", "answer_files"]

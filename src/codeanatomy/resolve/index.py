@@ -90,18 +90,20 @@ class ContentNames:
 
     def __init__(self, facts: pa.Table) -> None:
         self._row_of = {content: row for row, content in enumerate(facts["content_id"].to_pylist())}
+        self._decoded: dict[str, FileNames] = {}
         self._values = _ListColumn(facts["sym_values"], _ValueRow._fields)
         self._exports = _ListColumn(facts["all_names"], _EXPORT_FIELDS)
 
     def __call__(self, content_id: str) -> FileNames | None:
         """What one content defines."""
         row = self._row_of.get(content_id)
-        if row is None:
-            return None
+        if row is None or content_id in self._decoded:
+            return self._decoded.get(content_id)
         names = FileNames()
         for value in self._values.rows(row):
             _add_slot(names, _ValueRow._make(value))
         names.exports += self._exports.rows(row)
+        self._decoded[content_id] = names
         return names
 
 

@@ -34,7 +34,7 @@ from codeanatomy.catalogue.tables import ANSWERS, CPG_EDGES, CPG_NODES, STORED_T
 from codeanatomy.rules.definition import RuleError
 
 if TYPE_CHECKING:
-    from codeanatomy.rules.compiler import CompiledRule
+    from codeanatomy.rules.compiler import ParsedRule
 
 _ROLE: Final = "role"
 _OWNER: Final = "file_id"
@@ -45,7 +45,7 @@ _SAME_FORM: Final = (exp.Neg, exp.Paren, exp.Cast, exp.Min, exp.Max)
 _NO_ROLES: Final[frozenset[str]] = frozenset()
 
 
-def check_ids(rules: Mapping[str, Sequence[CompiledRule]]) -> None:
+def check_ids(rules: Mapping[str, Sequence[ParsedRule]]) -> None:
     """Refuse a rule (of `rules`, by the dataset they make) whose ids are not spelled as the grammar says."""
     reader = IdForms(rules)
     for kind in {*NodeKind, *EdgeKind} - NODE_IDS.keys() - EDGE_IDS.keys():
@@ -63,7 +63,7 @@ def check_ids(rules: Mapping[str, Sequence[CompiledRule]]) -> None:
         _check(reader, rule, "ambiguity_group_id", set(AMBIGUITY_GROUP_FORMS))
 
 
-def _check(reader: IdForms, rule: CompiledRule, column: str, accepted: Collection[str]) -> set[str]:
+def _check(reader: IdForms, rule: ParsedRule, column: str, accepted: Collection[str]) -> set[str]:
     """The forms of an output column, all of which must be `accepted`; none if the rule reads one that is not there."""
     try:
         found = reader.of(rule, column)
@@ -96,11 +96,11 @@ def _edge_forms_between(kind: EdgeKind, src: Collection[str], dst: Collection[st
 class IdForms:
     """Reads expressions of rules as forms; `rules` by the dataset they make."""
 
-    def __init__(self, rules: Mapping[str, Sequence[CompiledRule]]) -> None:
+    def __init__(self, rules: Mapping[str, Sequence[ParsedRule]]) -> None:
         self._rules = rules
         self._scopes: dict[str, Scope] = {}
 
-    def of(self, rule: CompiledRule, column: str, roles: Collection[str] = _NO_ROLES) -> set[str]:
+    def of(self, rule: ParsedRule, column: str, roles: Collection[str] = _NO_ROLES) -> set[str]:
         """The forms of an output column, in rows of these roles if any are given.
 
         ValueError for an expression that cannot be read as forms, KeyError if a rule that is read is not there.
@@ -186,7 +186,7 @@ def _roles_read(scope: Scope, table: str) -> set[str]:
     }
 
 
-def _makes_role(rule: CompiledRule, wanted: Collection[str]) -> bool:
+def _makes_role(rule: ParsedRule, wanted: Collection[str]) -> bool:
     """Whether some rows of a rule can have one of the `wanted` roles; one that passes on a role can have any."""
     for select in rule.tree.selects:
         if select.alias_or_name == _ROLE and not isinstance(select.unalias(), exp.Column):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from graphlib import TopologicalSorter
 
 from codeanatomy.catalogue.tables import ANSWERS, STORED_TABLES
-from codeanatomy.rules.compiler import CompiledRule, by_output, dependencies
+from codeanatomy.rules.compiled import CompiledRule, by_output, dependencies
 
 
 def needs_of(rules: Iterable[CompiledRule]) -> dict[str, set[str]]:

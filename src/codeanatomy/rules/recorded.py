@@ -14,11 +14,11 @@ import sqlglot
 from sqlglot import exp
 
 from codeanatomy.errors import InputError
-from codeanatomy.rules.compiler import DIALECT, CompiledRule, compile_rules, references_in
+from codeanatomy.rules.compiler import DIALECT, ParsedRule, compile_rules, references_in
 from codeanatomy.rules.definition import RuleError, load_rules, parse_rule
 
 
-def compile_recorded(sources: Mapping[str, str]) -> tuple[CompiledRule, ...]:
+def compile_recorded(sources: Mapping[str, str]) -> tuple[ParsedRule, ...]:
     """Compile the rules of a build from their texts, by name."""
     try:
         compiled = compile_rules([parse_rule(name, source) for name, source in sources.items()])
@@ -31,7 +31,7 @@ def compile_recorded(sources: Mapping[str, str]) -> tuple[CompiledRule, ...]:
     return tuple(_checked(known, each) if each.rule.name in others else each for each in compiled)
 
 
-def _checked(known: set[str], compiled: CompiledRule) -> CompiledRule:
+def _checked(known: set[str], compiled: ParsedRule) -> ParsedRule:
     if unknown := _expression_kinds([compiled]) - known:
         raise InputError(
             f"rule {compiled.rule.name} of the build is not run: "
@@ -42,7 +42,7 @@ def _checked(known: set[str], compiled: CompiledRule) -> CompiledRule:
     return replace(compiled, rule=replace(compiled.rule, sql=sql), references=references)
 
 
-def _expression_kinds(rules: Iterable[CompiledRule]) -> set[str]:
+def _expression_kinds(rules: Iterable[ParsedRule]) -> set[str]:
     """The kinds of expressions in rules, and the names of functions that SQLGlot does not know."""
     return {
         f"function {node.name}" if isinstance(node, exp.Anonymous) else type(node).__name__

@@ -159,7 +159,6 @@ class Server:
                 self._warm = Warm(spark)
                 self._decided.set()
                 self._wait_for_end()
-                self._warm.close()
         except CodeAnatomyError as error:
             _log(f"failed: {error}")
             self._failure = error

@@ -92,9 +92,7 @@ class _OwnSession:
         from codeanatomy.pipeline.warm import Warm  # noqa: PLC0415
 
         if self._warm is None:
-            spark = self._stack.enter_context(open_engine(warm_settings(request)))
-            self._warm = Warm(spark)
-            self._stack.callback(self._warm.close)
+            self._warm = Warm(self._stack.enter_context(open_engine(warm_settings(request))))
         found: BuildResult = self._warm.build(request, listener)
         return found
 

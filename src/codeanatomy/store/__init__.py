@@ -13,7 +13,7 @@ from codeanatomy.store.builds import (
     publish,
     rollback_build,
 )
-from codeanatomy.store.datafiles import CollectedRows, WorkerRows, collect_rows
+from codeanatomy.store.datafiles import CollectedRows, WorkerRows, collected, with_row_hashes
 from codeanatomy.store.digests import NO_ROWS, SetDigest, total
 from codeanatomy.store.layout import BUCKET, bucket_count_for, bucket_of
 from codeanatomy.store.lease import Lease, hold_lease
@@ -54,7 +54,7 @@ __all__ = [
     "bucket_count_for",
     "bucket_of",
     "collect_garbage",
-    "collect_rows",
+    "collected",
     "create_state",
     "data_files",
     "find_build",
@@ -72,4 +72,5 @@ __all__ = [
     "rollback_build",
     "state_exists",
     "total",
+    "with_row_hashes",
 ]

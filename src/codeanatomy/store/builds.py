@@ -132,9 +132,11 @@ def list_builds(state: State) -> list[BuildRecord]:
     return [_from_row(state, row) for row in _rows(state)]
 
 
-def latest_build(state: State) -> BuildRecord | None:
-    """The last build, or None if none was published yet."""
+def latest_build(state: State, known: BuildRecord | None = None) -> BuildRecord | None:
+    """The last build, or None if none was published yet; it may be `known` already."""
     rows = _rows(state)
+    if known and rows and rows[-1]["build_id"] == known.build_id:
+        return known
     return _from_row(state, rows[-1]) if rows else None
 
 

@@ -54,9 +54,15 @@ def read_bundle_rows(state: State, build_id: str, dataset: Dataset) -> pa.Table:
     with reading(state.location):
         path = _path_of(state.location, build_id, f"{dataset.name}.parquet")
         if path is None:
-            return dataset.schema().empty_table()
+            return pa.Table.from_batches([], dataset.schema())
         with _files_of(state.location).open_input_file(path) as source:
-            return pq.read_table(source, schema=dataset.schema(), page_checksum_verification=True)
+            rows = pq.ParquetFile(source, page_checksum_verification=True).read()
+        schema = dataset.schema()
+        if rows.schema == schema:
+            return rows
+        present = set(rows.schema.names)  # a bundle of an earlier version can lack some
+        columns = [rows[each.name] if each.name in present else pa.nulls(len(rows), each.type) for each in schema]
+        return pa.Table.from_arrays(columns, names=schema.names).cast(schema)
 
 
 def bundles_without(state: State, kept: Collection[str], older_than: datetime) -> dict[str, dict[str, int]]:

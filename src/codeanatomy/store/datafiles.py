@@ -136,11 +136,15 @@ def write_buckets_from_driver(
     return files
 
 
-def collect_rows(frame: DataFrame, dataset: Dataset, owners: Collection[str] | None = None) -> CollectedRows:
-    """The rows of `frame`, or those of `owners`."""
+def with_row_hashes(frame: DataFrame, dataset: Dataset) -> DataFrame:
+    """The rows as one partition, with the hashes that `collected` reads."""
+    return frame.select("*", *hash_columns(_digested_columns(dataset))).coalesce(1)
+
+
+def collected(found: pa.Table, dataset: Dataset, owners: Collection[str] | None = None) -> CollectedRows:
+    """Rows `with_row_hashes` that were collected, or those of `owners`."""
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    found = frame.select("*", *hash_columns(_digested_columns(dataset))).coalesce(1).toArrow()
     if owners is not None:
         found = found.filter(pc.is_in(found[OWNER], pa.array(owners, pa.string())))
     rows = found.select(list(dataset.names()))

@@ -110,19 +110,24 @@ def files_of_version(
     location: StateLocation, name: str, version: int, *, buckets: Collection[int] | None = None
 ) -> list[StoredFile]:
     """The files of one version, or of some of its buckets, to be read; all of them exist."""
-    everything = stored_files(open_table(location, name, version))
+    everything = _files_at(location, name, version)
     folders = None if buckets is None else {f"{BUCKET}={bucket}" for bucket in buckets}
     files = [file for file in everything if folders is None or file.bucket in folders]
     with reading(location):
         check_files(location, name, files)
-    location.reads.note(name, version, everything, files)
+    location.opened.note(name, version, everything, files)
     return files
+
+
+def _files_at(location: StateLocation, name: str, version: int) -> list[StoredFile]:
+    """The files that the log has for a version."""
+    return location.opened.keep(name, version, lambda: stored_files(open_table(location, name, version)))
 
 
 def check_version(location: StateLocation, name: str, version: int) -> None:
     """Refuse a version of which a file is missing or truncated."""
     with reading(location):
-        check_files(location, name, stored_files(open_table(location, name, version)))
+        check_files(location, name, _files_at(location, name, version))
 
 
 def check_files(location: StateLocation, name: str, files: Collection[StoredFile]) -> None:
@@ -148,7 +153,9 @@ def read_files(location: StateLocation, name: str, files: Sequence[StoredFile], 
     batches: list[pa.RecordBatch] = []
     for file in files:
         with filesystem.open_input_file(file.path) as source:
-            batches += pq.ParquetFile(source, page_checksum_verification=True).read().cast(schema).to_batches()
+            rows = pq.ParquetFile(source, page_checksum_verification=True).read()
+        # A cast loads Arrow's compute functions, which takes as long as the rest of a small query.
+        batches += (rows if rows.schema == schema else rows.cast(schema)).to_batches()
     return pa.Table.from_batches(batches, schema)
 
 
@@ -179,6 +186,7 @@ def columns_of_file(location: StateLocation, name: str, file: StoredFile) -> pa.
 
 def create_table(location: StateLocation, name: str, files: Iterable[NewFile], schema: Schema) -> int:
     """Create a table of these files in one commit; returns its version."""
+    location.opened.forget(name)
     create_table_with_add_actions(
         location.table_uri(name),
         schema,

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
 from codeanatomy.errors import InputError
-from codeanatomy.store.reads import ReadLog
+from codeanatomy.store.opened import Opened
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class StateLocation:
     storage_options: Mapping[str, str] = field(hash=False, repr=False)
     linked: Mapping[str, StateLocation] = field(default_factory=dict, hash=False, repr=False)
     """Tables that are read from another state, by name."""
-    reads: ReadLog = field(default_factory=ReadLog, compare=False, repr=False)
-    """The data files that were opened through this value."""
+    opened: Opened = field(default_factory=Opened, compare=False, repr=False)
+    """What was opened through this value, and what is known of it."""
 
     @classmethod
     def at(cls, place: str | Path, storage_options: Mapping[str, str] | None = None) -> StateLocation:

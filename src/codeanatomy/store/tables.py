@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable, Schema, WriterProperties
 
 from codeanatomy.catalogue.columns import Dataset
@@ -65,6 +64,7 @@ from codeanatomy.store.location import StateLocation, literal_paths
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
+    import pyarrow.compute as pc
     from pyarrow import dataset as pads
     from pyspark.sql import DataFrame, SparkSession
 
@@ -148,6 +148,8 @@ def _replace_all(
         discard(files, dataset, state.location)
         return _unwritten(dataset, base, owners)
     if isinstance(rows, CollectedRows):
+        import pyarrow.compute as pc  # noqa: PLC0415 - slow to load
+
         collected = rows.table
         row_owners = collected[OWNER].to_pylist()
         bucket_of_row = pa.array([bucket_of(owner, state.buckets) for owner in row_owners], pa.int32())
@@ -244,6 +246,8 @@ class _BucketsFromDriver:
         return write_buckets_from_driver(buckets, rows_of, self.dataset, self.state)
 
     def _merged(self, bucket: int, stored: Iterable[pads.Fragment]) -> pa.Table:
+        import pyarrow.compute as pc  # noqa: PLC0415 - slow to load
+
         owners = pa.array([each for each in self.owners if bucket_of(each, self.state.buckets) == bucket], pa.string())
         schema, is_kept = self.dataset.schema(), ~pc.field(OWNER).isin(owners)
         with reading(self.state.location):
@@ -412,9 +416,25 @@ def read_arrow(
     """Rows of one version, without Spark: all, those of which `only` is true, or those of `owners`."""
     stored = open_arrow(state, dataset, version, owners=owners)
     if owners is not None:
+        import pyarrow.compute as pc  # noqa: PLC0415 - slow to load
+
         only = pc.field(OWNER).isin(pa.array(sorted(owners), pa.string()))
     with reading(state.location):
         return stored.to_table(None if columns is None else list(columns), filter=only)
+
+
+def read_kept(state: State, dataset: Dataset, version: int, columns: Iterable[str]) -> pa.Table:
+    """Some columns of all rows of one version; a data file that was read before is not read again."""
+    names = tuple(columns)
+    schema = pa.schema([dataset.schema().field(name) for name in names])
+    with reading(state.location):
+        files = [
+            state.location.opened.keep(
+                dataset.name, (file.path, names), partial(file.to_table, schema=dataset.schema(), columns=list(names))
+            )
+            for file in open_arrow(state, dataset, version).get_fragments()
+        ]
+    return pa.concat_tables([schema.empty_table(), *files])
 
 
 def data_files(state: State, name: str, version: int, *, owners: Collection[str] | None = None) -> list[str]:

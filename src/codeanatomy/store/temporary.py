@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from codeanatomy.engine.rows import as_frame
 from codeanatomy.store.failures import writing
 from codeanatomy.store.location import literal_paths
 from codeanatomy.store.paths import checked_folder
@@ -19,6 +20,9 @@ from codeanatomy.store.state import State
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+INLINE_BYTES = 512 << 10
+"""A frame of rows in the driver carries all of them into every query; more than this is better read from a file."""
 
 _FOLDER = "shared"
 
@@ -43,7 +47,14 @@ def materialize(frame: DataFrame, name: str, state: State, *, by: str) -> DataFr
     return frame.sparkSession.read.schema(frame.schema).parquet(*literal_paths([folder]))
 
 
-def write_temporary(spark: SparkSession, rows: pa.Table, name: str, state: State) -> DataFrame:
+def small_frame(spark: SparkSession, rows: pa.Table, name: str, state: State | None) -> DataFrame:
+    """Rows of the driver as a frame of one partition, inside the plan or in a file."""
+    if rows.nbytes <= INLINE_BYTES or state is None or not state.location.is_local:
+        return as_frame(spark, rows)
+    return _write(spark, rows, name, state).coalesce(1)
+
+
+def _write(spark: SparkSession, rows: pa.Table, name: str, state: State) -> DataFrame:
     """Store rows of the driver as one file; `state` must be local."""
     import pyarrow.parquet as pq  # noqa: PLC0415
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415

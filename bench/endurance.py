@@ -1,0 +1,108 @@
+"""Many updates in a row by one process that stays: do time and memory grow, and are the rows still right?
+
+    python -m bench.endurance [--updates 1000] [--points 10] [--index pyrefly]
+
+A copy of Flask's source release is edited by one small change after the other, of several kinds and in several files,
+and brought up to date after each. At random points, and at the end, the graph is compared with one from scratch. Writes
+bench/ENDURANCE.md: medians per hundred updates. Growth is told from the second hundred on, for the JVM is still
+compiling in the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import codeanatomy as ca
+from bench.builds import source_release
+from bench.revisions import FLASK
+from codeanatomy.engine.memory import tree_memory_mb
+from codeanatomy.engine.session import open_engine
+from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.pipeline.warm import Warm
+
+RESULTS = Path(__file__).parent / "ENDURANCE.md"
+PART = 100
+
+
+def main() -> None:
+    """Update, measure, write and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--updates", type=int, default=1000)
+    parser.add_argument("--points", type=int, default=10)
+    parser.add_argument("--index", default="none", choices=("none", "pyrefly"))
+    options = parser.parse_args()
+    chance = random.Random(14)
+    points = {*chance.sample(range(1, options.updates), options.points), options.updates}
+    seconds: list[float] = []
+    memory: list[int] = []
+    differing = 0
+    settings = EngineSettings(long_run=True, preload=("codeanatomy.extract",))
+    with tempfile.TemporaryDirectory() as scratch, open_engine(settings) as spark:
+        root = Path(shutil.copytree(source_release("flask", FLASK), Path(scratch) / "flask"))
+        warm, request = Warm(spark), ca.BuildRequest(root, index=options.index)
+        warm.build(request)
+        for number in range(1, options.updates + 1):
+            _edit(root, number, chance)
+            began = time.monotonic()
+            result = warm.build(request)
+            seconds.append(time.monotonic() - began)
+            if result.mode != "incremental":
+                raise AssertionError(f"update {number} was a {result.mode} build: {result.reasons}")
+            if number in points:
+                verified = ca.verify(request, spark=spark)
+                differing += sum(each.only_incremental + each.only_full for each in verified.tables.values())
+                print(f"{number}: {differing} differing rows", flush=True)
+            if number % PART == 0:
+                memory.append(tree_memory_mb())
+                print(f"{number}: {median(seconds[-PART:]):.2f} s, {memory[-1]:,} MB", flush=True)
+    text = _report(options, seconds, memory, differing)
+    RESULTS.write_text(text, encoding="utf-8")
+    print(text)
+
+
+def _edit(root: Path, number: int, chance: random.Random) -> None:
+    """One of: a comment, a body, a new function, a new file that imports, the last such file gone."""
+    file = root / chance.choice(["src/flask/helpers.py", "src/flask/app.py", "src/flask/cli.py", "tests/test_basic.py"])
+    extra = root / "src/flask/extra.py"
+    kind = chance.randrange(5)
+    if kind == 3 and not extra.exists():
+        extra.write_text(f"from flask.helpers import url_for\n\n\ndef extra_{number}():\n    return url_for('x')\n")
+    elif kind == 4 and extra.exists():
+        extra.unlink()
+    else:
+        text = f"\n# {number}\n" if kind == 0 else f"\n\ndef added_{number}():\n    return url_for({number})\n"
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(text)
+        if kind == 2:  # keep files from growing without end: take back what was added before
+            kept = file.read_text(encoding="utf-8").partition("\n\ndef added_")[0]
+            file.write_text(f"{kept}\n\ndef added_{number}():\n    pass\n", encoding="utf-8")
+
+
+def _report(options: argparse.Namespace, seconds: list[float], memory: list[int], differing: int) -> str:
+    parts = [seconds[start : start + PART] for start in range(0, len(seconds), PART)]
+    lines = [
+        "# Many updates in a row\n",
+        f"`python -m bench.endurance --updates {options.updates} --index {options.index}`: updates of Flask {FLASK} by "
+        f"one process. Compared at {options.points} random points and at the end: {differing} differing rows.\n",
+        "| updates | median, s | best, s | memory of the process tree, MB |",
+        "|---|---|---|---|",
+    ]
+    for number, (part, mb) in enumerate(zip(parts, memory, strict=False)):
+        first = number * PART + 1
+        lines.append(f"| {first:,} to {first + len(part) - 1:,} | {median(part):.2f} | {min(part):.2f} | {mb:,} |")
+    if len(parts) > 2 and len(memory) > 1:
+        lines.append(
+            f"\nThe last hundred against the second: {median(parts[-1]) / median(parts[1]):.2f} in time, "
+            f"{memory[-1] / memory[1]:.2f} in memory."
+        )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
