@@ -1,15 +1,19 @@
 """The engine gives the answers that a command gives without it, and gets in nobody's way."""
 
+import contextlib
 import json
 import os
+import pty
 import shutil
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from codeanatomy.cli.main import main
 from codeanatomy.errors import MachineError
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.verify import verify
@@ -71,32 +75,55 @@ def test_an_update_through_the_engine_equals_one_from_scratch(engine, built, spa
     assert verify(BuildRequest(built), spark=spark).equal
 
 
+ODD_VALUES = (
+    "SELECT 1.50::DECIMAL(9,2) AS d, 'nan'::DOUBLE AS f, 1e300 AS g, NULL AS n, true AS b, DATE '2020-01-02' AS t, "
+    "[1.5, NULL] AS l, {'a': 'x'} AS s, 'a\nb,\"c\"' AS q, 12345678901234567890 AS h UNION ALL BY NAME SELECT 2.25 AS d"
+)
+
+
 @pytest.mark.parametrize(
     "command",
     [
-        ("build",),
-        ("plan", "--verbose"),
-        ("status",),
+        ("plan",),
+        ("status", "--check"),
         ("builds",),
         ("callers", "price_of"),
+        ("definition", "Cart"),
         ("why", "shop/cart.py"),
         ("callers", "no_such_name"),
+        ("sql", ODD_VALUES),
+        ("sql", ODD_VALUES, "--csv"),
+        ("sql", "SELECT * FROM cpg_nodes ORDER BY ALL"),
+        ("sql", "SELECT nonsense FROM cpg_nodes"),
+        ("sql", "SELECT count(*) FROM range(1000000000) a, range(1000000000) b", "--timeout", "0.1"),
+        ("sql", "SELECT CASE WHEN i = 9000 THEN error('late') ELSE 'x' END FROM range(20000) t(i)"),
     ],
-    ids=" ".join,
+    ids=lambda command: " ".join(command)[:40],
 )
 @pytest.mark.parametrize("form", ["--json", "--verbose"])
-def test_a_command_prints_the_same_with_and_without_the_engine(engine, built, command, form):
-    if command[0] in ("plan", "status"):
-        edit(built)
-    name, *more = command
-    with_engine = engine.run(name, *more, built, form, CODEANATOMY_ENGINE="require")
-    without = engine.run(name, *more, built, form, CODEANATOMY_ENGINE="off")
-    if name == "build":
-        assert with_engine[0] == without[0] == 0
-        if form == "--json":
-            assert without_times(with_engine[1]) == without_times(without[1])
-    else:
-        assert with_engine == without
+def test_a_command_prints_the_same_with_and_without_the_engine(engine, built, command, form, monkeypatch, capfd):
+    edit(built)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", engine.environment["XDG_RUNTIME_DIR"])
+    printed = []
+    for mode in ("require", "off"):
+        monkeypatch.setenv("CODEANATOMY_ENGINE", mode)
+        printed.append((main([*command, str(built), form]), *capfd.readouterr()))
+    assert printed[0] == printed[1]
+
+
+def test_a_build_prints_the_same_with_and_without_the_engine(engine, built):
+    printed = [engine.run("build", built, "--json", CODEANATOMY_ENGINE=mode) for mode in ("require", "off")]
+    assert [code for code, *_ in printed] == [0, 0]
+    assert without_times(printed[0][1]) == without_times(printed[1][1])
+
+
+def test_a_query_whose_client_is_gone_ends(engine, built):
+    query = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
+    command = engine.start("sql", query, built, CODEANATOMY_ENGINE="require")
+    wait_until(lambda: any(each.startswith("sql") for each in engine.ask("engine_status")["under_way"]))
+    command.kill()
+    command.communicate()
+    wait_until(lambda: not engine.ask("engine_status")["under_way"])
 
 
 def test_relative_paths_and_variables_are_those_of_the_client(engine, built, monkeypatch):
@@ -244,9 +271,32 @@ def test_credentials_are_not_logged(engine, built):
     assert secret not in log
 
 
-def test_automation_gets_no_engine(own_home, built):
-    assert own_home.run("build", built)[0] == 0
-    assert own_home.run("engine", "status")[2] == "no engine runs\n"
+def at_a_terminal(home, *arguments, **variables):
+    """Run a command whose stdin, stdout and stderr are a terminal; its exit code."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "codeanatomy.cli.main", *map(str, arguments)],
+            {**home.environment, **variables},
+        )
+    with contextlib.suppress(OSError):  # the terminal is gone when the command has ended
+        while os.read(terminal, 4096):
+            pass
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def test_a_person_gets_an_engine_for_the_next_command_and_automation_does_not(own_home, built):
+    no_ci = dict.fromkeys(runner._CI, "")
+    assert own_home.run("build", built, **no_ci)[0] == 0
+    assert at_a_terminal(own_home, "build", built, **no_ci, CI="true") == 0
+    assert at_a_terminal(own_home, "build", built, **no_ci, CODEANATOMY_ENGINE="off") == 0
+    assert at_a_terminal(own_home, "status", built, **no_ci) == 0
+    assert not own_home.place.directory.exists()
+    assert at_a_terminal(own_home, "build", built, **no_ci) == 0
+    wait_until(own_home.place.is_held)
+    assert own_home.run("engine", "stop") == (0, "", "no engine runs\n")
 
 
 def test_a_killed_engine_is_replaced_and_its_command_goes_on(own_home, built, spark):
@@ -268,5 +318,6 @@ def test_a_killed_engine_is_replaced_and_its_command_goes_on(own_home, built, sp
     code, out, err = own_home.run("engine", "start", "--json", "--idle-minutes", "0.05")
     assert code == 0, err
     assert json.loads(out)["pid"] != pid
-    wait_until(lambda: own_home.run("engine", "status")[2] == "no engine runs\n")  # it was idle
+    wait_until(lambda: not own_home.place.is_held())  # it was idle
+    assert own_home.run("engine", "status") == (0, "", "no engine runs\n")
     assert not (own_home.place.directory / own_home.place.socket_name).exists()

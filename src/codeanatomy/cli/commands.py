@@ -27,11 +27,11 @@ from codeanatomy.cli.terminal import (
     print_message,
     print_table,
 )
-from codeanatomy.errors import StateError
-from codeanatomy.service.runner import Runner
+from codeanatomy.errors import CodeAnatomyError, StateError
+from codeanatomy.service.runner import Runner, SqlQuery
 
 if TYPE_CHECKING:
-    from codeanatomy import Changes, CodeAnatomyError, Replay, SymbolDiff, Update, Verification
+    from codeanatomy import Changes, Replay, SymbolDiff, Update, Verification
 
 MAX_PATHS = 5
 MAX_AFFECTED = 3
@@ -184,13 +184,13 @@ def changes(options: argparse.Namespace) -> int:
 
 def sql(options: argparse.Namespace) -> int:
     """Answer one SELECT."""
-    result = reading.sql(
-        options.query,
-        repository(options),
-        build=options.build,
-        timeout=options.timeout or None,
-        max_memory_mb=options.max_memory_mb,
-    )
+    form = "csv" if options.csv else "json" if options.json else "rows"
+    limits = {"build": options.build, "timeout": options.timeout or None, "max_memory_mb": options.max_memory_mb}
+    if not options.arrow:
+        answer = _runner(options).sql(SqlQuery(options.query, form, **limits), repository(options))
+        if answer is not None:
+            return _print_answer(answer, options)
+    result = reading.sql(options.query, repository(options), **limits)
     if options.arrow:
         count = result.write_arrow(options.arrow)
         if options.json:
@@ -203,12 +203,33 @@ def sql(options: argparse.Namespace) -> int:
         if error := write_json({"columns": result.columns, "rows": result.rows()}, sys.stdout):
             return _print_interruption(error)
     else:
-        rows = result.rows()
-        is_cut = sys.stdout.isatty() and not options.verbose
-        print_table(result.columns, islice(rows, MAX_ROWS) if is_cut else rows)
-        if is_cut and next(rows, None) is not None:
-            print_lines(f"… more than {MAX_ROWS:,} rows (--verbose shows all; --csv and --json print all)")
+        _print_rows(result.columns, result.rows(), options)
     return 0
+
+
+def _print_answer(answer: Iterator[str], options: argparse.Namespace) -> int:
+    """Print the engine's answer to a SELECT as it comes."""
+    if options.csv or options.json:
+        stream = data_stream() if options.csv else sys.stdout
+        try:
+            for text in answer:
+                stream.write(text)
+        except CodeAnatomyError as error:
+            if options.csv:
+                raise
+            return _print_interruption(error)
+    else:
+        from codeanatomy.service.rows import row_from  # noqa: PLC0415 - only here
+
+        _print_rows(row_from(next(answer)), map(row_from, answer), options)
+    return 0
+
+
+def _print_rows(columns: Sequence[str], rows: Iterator[Sequence[object]], options: argparse.Namespace) -> None:
+    is_cut = sys.stdout.isatty() and not options.verbose
+    print_table(columns, islice(rows, MAX_ROWS) if is_cut else rows)
+    if is_cut and next(rows, None) is not None:
+        print_lines(f"… more than {MAX_ROWS:,} rows (--verbose shows all; --csv and --json print all)")
 
 
 def look_up(options: argparse.Namespace) -> int:

@@ -214,6 +214,7 @@ def parser() -> Parser:
         help="memory of the query before it spills to disk (default: half of the machine's)",
     )
     sql.add_argument("--arrow", metavar="FILE", help="write an Arrow IPC file instead of printing")
+    _engine_use(sql)
 
     for name, purpose in (
         ("callers", "find who calls a function, method or class"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -33,25 +33,29 @@ class NotRunningError(UnavailableError):
 
 @dataclass(frozen=True)
 class Question:
-    """A verb and its arguments, as the engine takes them; `wait` for one that is just starting.
-
-    `text` is given the parts of a long answer as they come.
-    """
+    """A verb and its arguments, as the engine takes them; `wait` for one that is just starting."""
 
     verb: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     listener: Listener | None = None
-    text: Callable[[str], object] | None = None
     wait: bool = False
 
 
 def ask(question: Question) -> Any:
     """The engine's answer; UnavailableError if it gives none, the error of the verb if that fails."""
+    answer = stream(question)
+    while True:
+        try:
+            next(answer)
+        except StopIteration as end:
+            return end.value
+
+
+def stream(question: Question) -> Generator[str, None, Any]:
+    """The parts of a long answer, as they come; who stops reading cancels the rest."""
     with connected() as (channel, greeting):
         if greeting["code"] != code_version():
             raise NotRunningError("the one that runs is of another version")
-        if not greeting["ready"] and not question.wait:
-            raise UnavailableError("it is starting")
         try:
             channel.send(
                 {
@@ -61,7 +65,7 @@ def ask(question: Question) -> Any:
                     "wait": question.wait,
                 }
             )
-            return _answer(channel, question, greeting)
+            return (yield from _answer(channel, question, greeting))
         except ProtocolError as error:
             raise _lost(greeting, str(error)) from error
 
@@ -97,20 +101,20 @@ def _greeting(channel: Channel) -> Message:
     return greeting
 
 
-def _answer(channel: Channel, question: Question, greeting: Message) -> Any:
+def _answer(channel: Channel, question: Question, greeting: Message) -> Generator[str, None, Any]:
     """Follow the progress to the answer. Ctrl-C cancels the request, and waits a while for the engine to say so."""
     try:
-        return _follow(channel, question, greeting)
+        return (yield from _follow(channel, question, greeting))
     except KeyboardInterrupt:
         channel.finish_sending()
         channel.wait(SECONDS_TO_CANCEL)
         try:
-            return _follow(channel, Question(question.verb), greeting)
+            return (yield from _follow(channel, Question(question.verb), greeting))
         except (ProtocolError, UnavailableError):
             raise KeyboardInterrupt from None
 
 
-def _follow(channel: Channel, question: Question, greeting: Message) -> Any:
+def _follow(channel: Channel, question: Question, greeting: Message) -> Generator[str, None, Any]:
     while (message := channel.receive()) is not None:
         match message:
             case {"stage": name}:
@@ -119,9 +123,8 @@ def _follow(channel: Channel, question: Question, greeting: Message) -> Any:
             case {"advance": [done, total, unit]}:
                 if question.listener:
                     question.listener.advance(done, total, unit)
-            case {"text": text}:
-                if question.text:
-                    question.text(text)
+            case {"texts": texts}:
+                yield from texts
             case {"result": result}:
                 return result
             case {"error": {"error": text, "hint": hint, "exit_code": code}}:

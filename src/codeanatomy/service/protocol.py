@@ -3,7 +3,7 @@
     engine   {"version", "code", "pid", "ready", "log"}          the greeting, to everybody who connects
     client   {"verb", "arguments", "progress", "wait"}           the one request of a connection
     engine   {"stage": name}, {"advance": [done, total, unit]}   any number of these, if `progress`
-             {"text": some}                                      parts of a long answer
+             {"texts": [some, …]}                                parts of a long answer
              {"result": value}                                   and one of these at the end
              {"error": {"error", "hint", "exit_code"}}
              {"declined": reason, "note": bool}                  nothing was done: do it without the engine

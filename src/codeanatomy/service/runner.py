@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeanatomy.api import building, history, reading
 from codeanatomy.errors import MachineError
-from codeanatomy.service.client import NotRunningError, Question, UnavailableError, ask
+from codeanatomy.service.client import NotRunningError, Question, UnavailableError, ask, stream
 
 if TYPE_CHECKING:
     from codeanatomy.api.requests import BuildRequest, Repository
@@ -37,6 +38,17 @@ def is_interactive(environ: Mapping[str, str] = os.environ) -> bool:
     """Whether a person waits at a terminal, and no automation does."""
     in_ci = any(environ.get(name, "").lower() not in ("", "0", "false") for name in _CI)
     return not in_ci and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+@dataclass(frozen=True)
+class SqlQuery:
+    """A SELECT over a build, its limits, and the form of the answer: `json`, `csv` or `rows` (a JSON list each)."""
+
+    subject: str
+    form: str
+    build: str | None = None
+    timeout: float | None = None
+    max_memory_mb: int | None = None
 
 
 @dataclass
@@ -93,6 +105,16 @@ class Runner:
             Question("builds", _of_repository(repo)), lambda: [each.as_json() for each in history.builds(repo)]
         )
 
+    def sql(self, query: SqlQuery, repo: Repository) -> Iterator[str] | None:
+        """The parts of the engine's answer to a SELECT, in the form asked for; None if it is to be answered here."""
+
+        def there(question: Question) -> Iterator[str]:
+            answer = stream(question)
+            return chain([next(answer, "")], _in_the_middle(answer))
+
+        found: Iterator[str] | None = self._try(Question("sql", {**vars(query), **_of_repository(repo)}), there)
+        return found
+
     def start_beside(self, request: BuildRequest) -> None:
         """Start an engine for later commands, with the settings of `request`, if a person will want one."""
         if self._was_missed and self.mode == AUTO and is_interactive():
@@ -101,37 +123,49 @@ class Runner:
             launch_engine(engine_options(vars(request)))
 
     def _run(self, question: Question, here: Callable[[], Any]) -> Any:
+        answer = self._try(question, ask)
+        return here() if answer is None else answer
+
+    def _try(self, question: Question, there: Callable[[Question], Any]) -> Any:
+        """What the engine answers, or None if it does not."""
+        if self.mode == OFF or not Path(question.arguments["repo"]).is_dir():
+            return None  # an error of this process names the directory as the user did
         try:
-            if self.mode == OFF:
-                raise UnavailableError("it is switched off")
             if reason := _unsuitable(question.arguments):
                 raise UnavailableError(reason)
-            return self._ask(question)
-        except UnavailableError as reason:
+            if self.mode != REQUIRE:
+                return there(question)
+            return _started(replace(question, wait=True), there)
+        except UnavailableError as error:
             if self.mode == REQUIRE:
-                raise MachineError(f"the engine is required: {reason}") from None
-            self._was_missed = isinstance(reason, NotRunningError)
-            if reason.note:
-                self.notify(f"note: {reason}: going on without the engine")
-        return here()
+                raise MachineError(f"the engine is required: {error}") from None
+            self._was_missed = isinstance(error, NotRunningError)
+            if error.note:
+                self.notify(f"note: {error}: going on without the engine")
+            return None
 
-    def _ask(self, question: Question) -> Any:
-        if self.mode != REQUIRE:
-            return ask(question)
-        question = replace(question, wait=True)
-        try:
-            return ask(question)
-        except NotRunningError:
-            from codeanatomy.service.engine import start_engine  # noqa: PLC0415
 
-            start_engine(engine_options(question.arguments))
-        return ask(question)
+def _started(question: Question, there: Callable[[Question], Any]) -> Any:
+    """What the engine answers; it is started if none runs."""
+    try:
+        return there(question)
+    except NotRunningError:
+        from codeanatomy.service.engine import start_engine  # noqa: PLC0415 - most commands start none
+
+        start_engine(engine_options(question.arguments))
+    return there(question)
+
+
+def _in_the_middle(answer: Iterator[str]) -> Iterator[str]:
+    """The rest of an answer: what was printed cannot be taken back, so it must not begin again elsewhere."""
+    try:
+        yield from answer
+    except UnavailableError as error:
+        raise MachineError(f"{error}, in the middle of the answer", hint="try again") from None
 
 
 def _unsuitable(arguments: Mapping[str, Any]) -> str | None:
     """Why the engine would not do the same as this process: it has another environment."""
-    if "repo" in arguments and not Path(arguments["repo"]).is_dir():
-        return "there is no such directory"  # the error of this process names it as the user did
     if "://" in (arguments.get("state") or ""):
         return "the state is on an object store"
     if arguments.get("remote"):

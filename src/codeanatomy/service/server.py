@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, fields
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import codeanatomy
 from codeanatomy.api import building, history, reading
-from codeanatomy.api.json_output import error_json
+from codeanatomy.api.json_output import error_json, json_text, write_json
 from codeanatomy.api.requests import BuildRequest, Repository
 from codeanatomy.engine.memory import machine_memory_mb, tree_memory_mb
 from codeanatomy.engine.session import cancel_jobs, log_of, open_engine
@@ -38,6 +38,7 @@ from codeanatomy.query.interrupts import Interrupts, interrupted_by
 from codeanatomy.service.engine import EngineOptions
 from codeanatomy.service.place import Place, check_peer, engine_place
 from codeanatomy.service.protocol import MAX_REQUEST_BYTES, Channel, Message, ProtocolError
+from codeanatomy.service.rows import plain_row
 from codeanatomy.service.runner import ENGINE_FIELDS
 from codeanatomy.service.version import code_version
 
@@ -50,6 +51,10 @@ SECONDS_TO_ASK = 30.0
 _SECONDS_BETWEEN_CHECKS = 1.0
 _SECONDS_BETWEEN_CANCELS = 0.1
 _SECONDS_TO_LOCK = 2.0
+_TEXT_SIZE = 1 << 16
+_ABOUT_ENGINE = ("engine_status", "fits", "stop")
+"""Verbs that are no use of the engine: who only looks at it does not keep it."""
+
 _LOOKUPS = ("callers", "callees", "refs", "definition", "why")
 
 
@@ -90,6 +95,11 @@ class Call:
         if self._progress:
             with contextlib.suppress(ProtocolError):
                 self._channel.send({"advance": [done, total, unit]})
+
+    def texts(self, texts: Sequence[str]) -> None:
+        """Send parts of a long answer."""
+        self.check()
+        self._channel.send({"texts": texts})
 
     def check(self) -> None:
         """Stop here if the client is gone."""
@@ -142,6 +152,7 @@ class Server:
             "status": lambda call: building.status(_build_request(call)).as_json(),
             "builds": lambda call: [each.as_json() for each in history.builds(_repository(call))],
             **dict.fromkeys(_LOOKUPS, _look_up),
+            "sql": _sql,
             "engine_status": lambda _: self._status(),
             "fits": self._fits,
             "stop": lambda _: self._stopping.set(),
@@ -240,7 +251,8 @@ class Server:
         finally:
             with self._lock:
                 self._calls.remove(call)
-                self._used_at = time.monotonic()
+                if call.verb not in _ABOUT_ENGINE:
+                    self._used_at = time.monotonic()
 
     def _answer(self, call: Call) -> Message:
         began = time.monotonic()
@@ -278,10 +290,11 @@ class Server:
 
     def _ready(self, call: Call) -> Warm:
         """What builds share, once it is there."""
-        while not self._decided.wait(_SECONDS_BETWEEN_CHECKS):
+        while not self._decided.is_set():
             call.check()
             if not call.waits:
                 raise Declined("it is starting")
+            self._decided.wait(_SECONDS_BETWEEN_CANCELS)
         if self._failure is not None:
             raise self._failure
         if self._warm is None or self._stopping.is_set():
@@ -381,6 +394,48 @@ def _repository(call: Call) -> Repository:
 def _look_up(call: Call) -> Any:
     verb = getattr(reading, call.verb)
     return verb(_argument(call, "subject"), _repository(call), build=_argument(call, "build")).as_json()
+
+
+def _sql(call: Call) -> Any:
+    result = reading.sql(
+        _argument(call, "subject"),
+        _repository(call),
+        **{name: _argument(call, name) for name in ("build", "timeout", "max_memory_mb")},
+    )
+    texts, form = _Texts(call), _argument(call, "form")
+    if form == "csv":
+        result.write_csv(texts)
+    elif form == "json":
+        if error := write_json({"columns": result.columns, "rows": result.rows()}, texts):
+            texts.flush()
+            raise error
+    else:
+        texts.write(json_text(result.columns))
+        for row in result.rows():
+            texts.write(json_text(plain_row(row)))
+    texts.flush()
+    return True
+
+
+class _Texts:
+    """A stream whose reader is the client; what is written together may be sent together."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._texts: list[str] = []
+        self._size = 0
+
+    def write(self, text: str) -> None:
+        """Send the text, now or with what follows."""
+        self._texts.append(text)
+        self._size += len(text)
+        if self._size > _TEXT_SIZE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send all that was written."""
+        self._call.texts(self._texts)
+        self._texts, self._size = [], 0
 
 
 def _argument(call: Call, name: str) -> Any:
