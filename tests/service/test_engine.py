@@ -290,7 +290,7 @@ def at_a_terminal(home, *arguments, **variables):
 def test_a_person_gets_an_engine_for_the_next_command_and_automation_does_not(own_home, built):
     no_ci = dict.fromkeys(runner._CI, "")
     assert own_home.run("build", built, **no_ci)[0] == 0
-    assert at_a_terminal(own_home, "build", built, **no_ci, CI="true") == 0
+    assert at_a_terminal(own_home, "build", built, **{**no_ci, "CI": "true"}) == 0
     assert at_a_terminal(own_home, "build", built, **no_ci, CODEANATOMY_ENGINE="off") == 0
     assert at_a_terminal(own_home, "status", built, **no_ci) == 0
     assert not own_home.place.directory.exists()
