@@ -20,6 +20,7 @@ from codeanatomy.pipeline.run import build
 from codeanatomy.pipeline.warm import Warm
 from tests.repositories import write_repository
 
+os.environ["CODEANATOMY_ENGINE"] = "off"  # of commands: tests of the engine start their own
 os.environ["CODEANATOMY_INDEX"] = "none"  # of commands: a test that wants an index asks for it
 os.environ["LC_ALL"] = "C.UTF-8"  # whatever the locale of whoever runs the tests
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from codeanatomy.query.result import QueryResult
     from codeanatomy.query.symbol_diff import SymbolDiff
     from codeanatomy.query.why import Explanation
+    from codeanatomy.service.engine import EngineOptions, EngineStatus, engine_status, start_engine, stop_engine
+    from codeanatomy.service.watch import Update, WatchRequest, watch
     from codeanatomy.store.builds import BuildRecord
     from codeanatomy.store.retention import GcReport
 
@@ -47,6 +49,8 @@ __all__ = [
     "Check",
     "CodeAnatomyError",
     "Diagnosis",
+    "EngineOptions",
+    "EngineStatus",
     "Explanation",
     "Freshness",
     "GcReport",
@@ -63,7 +67,9 @@ __all__ = [
     "Repository",
     "StateError",
     "SymbolDiff",
+    "Update",
     "Verification",
+    "WatchRequest",
     "build",
     "builds",
     "callees",
@@ -72,6 +78,7 @@ __all__ = [
     "definition",
     "diff",
     "doctor",
+    "engine_status",
     "gc",
     "open",
     "plan",
@@ -80,8 +87,11 @@ __all__ = [
     "replay",
     "rollback",
     "sql",
+    "start_engine",
     "status",
+    "stop_engine",
     "verify",
+    "watch",
     "why",
 ]
 
@@ -106,6 +116,8 @@ _HOMES = {
     "query.result": ("QueryResult",),
     "query.symbol_diff": ("SymbolDiff",),
     "query.why": ("Explanation",),
+    "service.engine": ("EngineOptions", "EngineStatus", "engine_status", "start_engine", "stop_engine"),
+    "service.watch": ("Update", "WatchRequest", "watch"),
     "store.builds": ("BuildRecord",),
     "store.retention": ("GcReport",),
 }

@@ -10,9 +10,16 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, TextIO
+from typing import Any, Protocol
 
 from codeanatomy.errors import CodeAnatomyError
+
+
+class TextStream(Protocol):
+    """Something that text can be written to."""
+
+    def write(self, text: str, /) -> object:
+        """Write it."""
 
 
 def json_text(value: object) -> str:
@@ -29,7 +36,7 @@ def error_json(message: str, hint: str | None, exit_code: int) -> dict[str, Any]
     return {"error": message, "hint": hint, "exit_code": exit_code}
 
 
-def write_json(value: Mapping[str, Any], stream: TextIO) -> CodeAnatomyError | None:
+def write_json(value: Mapping[str, Any], stream: TextStream) -> CodeAnatomyError | None:
     """Write one object, in which iterators are lists that are written item by item.
 
     If an iterator fails, the object ends there, as valid JSON with the error in it; the error is returned.

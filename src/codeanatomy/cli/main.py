@@ -31,6 +31,9 @@ DETERMINISM = ("fast", "stable", "canonical")
 INTERRUPTED, BROKEN_PIPE = 130, 141
 """Exit codes of a process that a signal ended, as shells report them."""
 
+ENGINE_MODES = ("off", "auto", "require")
+ENGINE_ACTIONS = ("start", "stop", "status")
+
 MAX_DAYS = 36_525
 
 
@@ -93,6 +96,7 @@ def parser() -> Parser:
     _update_options(build)
     _scan_options(build)
     _engine_options(build)
+    _engine_use(build)
 
     plan = _command(
         chosen,
@@ -105,6 +109,7 @@ def parser() -> Parser:
     _update_options(plan)
     _scan_options(plan)
     _engine_options(plan)
+    _engine_use(plan)
 
     why = _command(
         chosen,
@@ -115,6 +120,7 @@ def parser() -> Parser:
         "path",
     )
     why.add_argument("--build", metavar="ID", help="the build to explain (default: the last)")
+    _engine_use(why)
 
     verify = _command(
         chosen, "verify", commands.verify, "compare the last build with one from scratch", "codeanatomy verify --json"
@@ -144,8 +150,10 @@ def parser() -> Parser:
     )
     status.add_argument("--check", action="store_true", help="exit 1 if the working tree has changed")
     _scan_options(status)
+    _engine_use(status)
 
-    _command(chosen, "builds", commands.builds, "list the builds that are kept", "codeanatomy builds")
+    builds = _command(chosen, "builds", commands.builds, "list the builds that are kept", "codeanatomy builds")
+    _engine_use(builds)
 
     _command(
         chosen,
@@ -210,6 +218,7 @@ def parser() -> Parser:
         help="memory of the query before it spills to disk (default: half of the machine's)",
     )
     sql.add_argument("--arrow", metavar="FILE", help="write an Arrow IPC file instead of printing")
+    _engine_use(sql)
 
     for name, purpose in (
         ("callers", "find who calls a function, method or class"),
@@ -219,6 +228,7 @@ def parser() -> Parser:
     ):
         lookup = _command(chosen, name, commands.look_up, purpose, f"codeanatomy {name} pkg.mod.name", "name")
         lookup.add_argument("--build", metavar="ID", help="the build to read (default: the last)")
+        _engine_use(lookup)
 
     publish = _command(
         chosen,
@@ -249,6 +259,52 @@ def parser() -> Parser:
         "bytes (canonical) (default: stable)",
     )
 
+    watch = _command(
+        chosen,
+        "watch",
+        commands.watch,
+        "build whenever the repository has changed, until it is interrupted",
+        "codeanatomy watch --exec 'codeanatomy status'",
+    )
+    watch.add_argument(
+        "--exec", metavar="COMMAND", help="run this after each update; CODEANATOMY_BUILD names the build"
+    )
+    watch.add_argument(
+        "--quiet-ms",
+        type=whole_number(1),
+        default=100,
+        metavar="MS",
+        help="build when nothing has changed for so long (default: 100)",
+    )
+    _update_options(watch)
+    _scan_options(watch)
+    _engine_options(watch)
+    _engine_use(watch)
+
+    engine = _command(
+        chosen,
+        "engine",
+        commands.engine,
+        "start or stop the process that keeps Spark warm for other commands, or show what it does",
+        "codeanatomy engine start",
+        about_repository=False,
+    )
+    engine.add_argument("action", choices=ENGINE_ACTIONS, metavar="start|stop|status")
+    engine.add_argument(
+        "--idle-minutes",
+        type=real_number(MAX_DAYS * 1_440),
+        default=30.0,
+        metavar="N",
+        help="end after so long without a request (default: 30)",
+    )
+    engine.add_argument(
+        "--max-memory-mb",
+        type=whole_number(1),
+        metavar="MB",
+        help="memory that it may keep between requests (default: half of the machine's)",
+    )
+    _spark_options(engine)
+
     doctor = _command(
         chosen, "doctor", commands.doctor, "check Python, Java, Spark, the indexer and the state", "codeanatomy doctor"
     )
@@ -263,6 +319,7 @@ def _command(
     purpose: str,
     example: str,
     *arguments: str,
+    about_repository: bool = True,
 ) -> Parser:
     """Add a command with the options of all commands; its own arguments (`?`: optional) precede the repository."""
     command = chosen.add_parser(
@@ -272,6 +329,16 @@ def _command(
     for argument in arguments:
         bare = argument.removesuffix("?")
         command.add_argument(bare, nargs="?" if argument != bare else None, metavar=bare.upper())
+    if about_repository:
+        _repository_options(command)
+    command.add_argument("--config", metavar="FILE", help="TOML file to read options from")
+    command.add_argument("--json", action="store_true", help="print data as JSON on stdout")
+    command.add_argument("--quiet", action="store_true", help="print only data and errors")
+    command.add_argument("--verbose", action="store_true", help="print more")
+    return command
+
+
+def _repository_options(command: Parser) -> None:
     command.add_argument(
         "repo", nargs="?", default=".", metavar="REPO", help="the repository (default: the current directory)"
     )
@@ -283,11 +350,16 @@ def _command(
         metavar="KEY=VALUE",
         help="option of the object store that holds the state; may be repeated",
     )
-    command.add_argument("--config", metavar="FILE", help="TOML file to read options from")
-    command.add_argument("--json", action="store_true", help="print data as JSON on stdout")
-    command.add_argument("--quiet", action="store_true", help="print only data and errors")
-    command.add_argument("--verbose", action="store_true", help="print more")
-    return command
+
+
+def _engine_use(command: Parser) -> None:
+    command.add_argument(
+        "--engine",
+        choices=ENGINE_MODES,
+        default="auto",
+        help="use the engine: never (off), if one runs (auto; a build at a terminal starts one for later), or only "
+        "(require) (default: auto)",
+    )
 
 
 def _scan_options(command: Parser) -> None:
@@ -336,9 +408,13 @@ def _engine_options(
     scratch: str = "temporary directory of the indexer; on a cluster, one that the workers share (default: the state)",
 ) -> None:
     command.add_argument("--scratch", metavar="DIR", help=scratch)
+    command.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://host:port")
+    _spark_options(command)
+
+
+def _spark_options(command: Parser) -> None:
     command.add_argument("--profile", choices=PROFILES, default=PROFILES[0], help=f"(default: {PROFILES[0]})")
     command.add_argument("--master", metavar="URL", help="Spark master (default: local[*])")
-    command.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://host:port")
     command.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark option; may be repeated"
     )

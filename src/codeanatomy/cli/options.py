@@ -18,7 +18,7 @@ from codeanatomy.cli.terminal import print_lines
 from codeanatomy.errors import InputError
 
 PREFIX = "CODEANATOMY_"
-_NOT_OPTIONS = {"CODEANATOMY_CRASH_AT", "CODEANATOMY_PRELOAD"}
+_NOT_OPTIONS = {"CODEANATOMY_BUILD", "CODEANATOMY_CRASH_AT", "CODEANATOMY_PRELOAD"}
 
 
 class Parser(argparse.ArgumentParser):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codeanatomy.api.requests import BuildRequest, PublishRequest, Repository
 from codeanatomy.errors import InputError
+
+if TYPE_CHECKING:
+    from codeanatomy.service.engine import EngineOptions
 
 _BUILD_NAME = re.compile(r"\d+(T\d*(-[0-9a-f]*)?)?|[0-9a-fA-F]{7,}")
 """The beginning of a build's id, or of a git commit."""
@@ -59,6 +62,19 @@ def publish_request(options: argparse.Namespace) -> PublishRequest:
         determinism=options.determinism,
         props_json=options.props_json,
         diagnostics=options.diagnostics,
+    )
+
+
+def engine_options(options: argparse.Namespace) -> EngineOptions:
+    """How to run the engine."""
+    from codeanatomy.service.engine import EngineOptions  # noqa: PLC0415 - other commands do not need it
+
+    return EngineOptions(
+        profile=options.profile,
+        master=options.master,
+        conf=_pairs(options.conf, "--conf"),
+        idle_minutes=options.idle_minutes,
+        max_memory_mb=options.max_memory_mb,
     )
 
 

@@ -1,4 +1,4 @@
-"""Directories of the engine: a private scratch directory per session, and the user's cache.
+"""Directories of the engine: a private scratch directory per session, the user's cache, the place of sockets.
 
 A scratch directory is locked while its process lives, so that one that a killed process left is recognized and removed.
 Nothing may be written to the current directory, which can be the repository under analysis.
@@ -37,6 +37,15 @@ def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
             f"cannot create {directory}: {error.strerror}", hint="set XDG_CACHE_HOME elsewhere"
         ) from error
     return directory
+
+
+def runtime_directory(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where sockets of this tool are: in the user's runtime directory if the system has one, else in the cache.
+
+    It is created, for this user alone, by whoever needs it.
+    """
+    base = Path(environ.get("XDG_RUNTIME_DIR", ""))
+    return base / "codeanatomy" if base.is_absolute() and base.is_dir() else cache_directory(environ) / "run"
 
 
 class Scratch(NamedTuple):

@@ -70,6 +70,11 @@ def start_engine(settings: EngineSettings) -> Iterator[Connect]:
         yield connect
 
 
+def cancel_jobs(spark: SparkSession) -> None:
+    """End every job that runs on Spark, whichever thread and session started it; not over Spark Connect."""
+    spark.sparkContext.cancelAllJobs()
+
+
 def log_of(spark: SparkSession) -> Path | None:
     """The log of Spark's output, if its JVM is a child of this process."""
     log = spark.conf.get(LOG, None)

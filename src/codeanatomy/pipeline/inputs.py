@@ -34,6 +34,9 @@ from codeanatomy.store.tables import read_kept
 
 DEFAULT_INDEX = "auto"
 
+PRELOAD = ("codeanatomy.extract", "codeanatomy.store.filewriter")
+"""What Python workers import before they are forked."""
+
 _ROW_BYTES_PER_SOURCE_BYTE = 40
 
 _SHORT_RUN_BYTES = 2 << 20
@@ -148,21 +151,38 @@ def engine_settings(request: BuildRequest, snapshot: Snapshot) -> EngineSettings
         shuffle_partitions=shuffle_partitions_for(_ROW_BYTES_PER_SOURCE_BYTE * source_bytes),
         short_run=source_bytes < _SHORT_RUN_BYTES,
         long_run=source_bytes > _LONG_RUN_BYTES,
-        preload=("codeanatomy.extract", "codeanatomy.store.filewriter"),
+        preload=PRELOAD,
         conf=request.spark_conf,
     )
 
 
-def _scan(request: BuildRequest, config: RepoConfig, repo_id: str, location: StateLocation) -> Snapshot:
-    """Scan with the stats of the last time, which live in the user's cache: they are about this machine's files."""
-    root = Path(request.repo)
-    options = ScanOptions(
+def warm_settings(request: BuildRequest) -> EngineSettings:
+    """How to run Spark for many builds, of any size, one after the other."""
+    return EngineSettings(
+        profile=profile_named(request.profile),
+        master=request.master,
+        remote=request.remote,
+        long_run=True,
+        preload=PRELOAD,
+        conf=request.spark_conf,
+    )
+
+
+def scan_options(request: BuildRequest, config: RepoConfig, repo_id: str, location: StateLocation) -> ScanOptions:
+    """What to scan: what the request says, else what the repository says."""
+    return ScanOptions(
         include=request.include or config.include,
         exclude=(*config.exclude, *request.exclude),
         repo_id=repo_id,
         state_dir=location.local_path if location.is_local else None,
         max_file_bytes=request.max_file_bytes,
     )
+
+
+def _scan(request: BuildRequest, config: RepoConfig, repo_id: str, location: StateLocation) -> Snapshot:
+    """Scan with the stats of the last time, which live in the user's cache: they are about this machine's files."""
+    root = Path(request.repo)
+    options = scan_options(request, config, repo_id, location)
     cache = cache_directory() / "scans" / hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:24]
     known = StatCache.load(cache)
     snapshot = scan(root, options, known)

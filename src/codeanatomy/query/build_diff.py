@@ -72,6 +72,12 @@ def compare_builds(state: State, before: BuildRecord, after: BuildRecord) -> Bui
         )
 
 
+def compare_edges(state: State, before: BuildRecord, after: BuildRecord) -> TableDiff:
+    """How many edges changed from the one build to the other."""
+    with side_by_side(state, before, after, (CPG_EDGES,)) as connection:
+        return _compare_rows(connection, CPG_EDGES, GRAPH_TABLES[CPG_EDGES])
+
+
 def choose_builds(state: State, before: str | None = None, after: str | None = None) -> tuple[BuildRecord, BuildRecord]:
     """The builds whose ids start so; by default the last one and its parent."""
     latter = find_build(state, after) if after else current_build(state)

@@ -68,9 +68,11 @@ class Explanation:
             "rebuilt": self.rebuilt,
             "reason": self.reason,
             "tables": list(self.tables),
+            "rows_changed": self.rows_changed,
             "chain": [
                 {
                     "path": step.path,
+                    "reason": str(step),
                     "reason_kind": step.reason_kind,
                     "reason_ref": step.reason_ref,
                     "caused_by": step.caused_by,

@@ -53,6 +53,12 @@ def git_home(root: Path) -> Path | None:
     return directories[1].resolve() if directories else None
 
 
+def lock_files(root: Path) -> tuple[Path, ...]:
+    """The files that exist while git changes the work tree at `root` or what is checked out there."""
+    directories = _git_directories(root)
+    return (directories[0] / "index.lock", directories[0] / "HEAD.lock") if directories else ()
+
+
 def remote_url(root: Path) -> str | None:
     """The address of the remote `origin`, or else of the first one, as the repository's configuration has it."""
     directories = _git_directories(root)

@@ -40,6 +40,8 @@ from codeanatomy.repo.snapshot import (
 )
 
 _SUFFIXES = (b".py", b".pyi", b".pyw")
+_PYTHON_NAMES = tuple(suffix.decode() for suffix in _SUFFIXES)
+_DECIDING_NAMES = frozenset({".gitignore", "pyvenv.cfg", "codeanatomy.toml", "pyproject.toml"})
 _SHEBANG = re.compile(rb"#![^\n]*\b(?:python|pypy)[0-9.]*(?:\s|$)")
 _SHEBANG_BYTES = 256
 _EXECUTABLE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
@@ -152,6 +154,20 @@ def scan(
     return Snapshot(tuple(files), tuple(skipped), snapshot_id(files, options.repo_id), StatCache(started_ns, entries))
 
 
+def walked_directories(root: Path, options: ScanOptions) -> list[Path]:
+    """The directories that a scan looks into; a change anywhere else does not matter to it."""
+    top = checked_root(root)
+    entered: list[bytes] = []
+    for _ in _walk(top, options, entered.append):
+        pass
+    return [top / os.fsdecode(path) for path in entered]
+
+
+def may_matter(name: str) -> bool:
+    """Whether a file of this name, in a directory that is walked, can be of the snapshot or decide what is."""
+    return "." not in name or name.endswith(_PYTHON_NAMES) or name in _DECIDING_NAMES
+
+
 def read_contents(root: Path, files: Iterable[ScannedFile]) -> Iterator[tuple[ScannedFile, bytes | None]]:
     """Each distinct content once, with the first file that still has it.
 
@@ -217,8 +233,13 @@ def _has_shebang(root: Path, path: str) -> bool:
     return _SHEBANG.match(start) is not None
 
 
-def _walk(root: Path, options: ScanOptions) -> Iterator[_Candidate | Skipped]:
-    """Every candidate that no rule drops, and what was skipped on the way, in no particular order."""
+def _walk(
+    root: Path, options: ScanOptions, entered: Callable[[bytes], None] | None = None
+) -> Iterator[_Candidate | Skipped]:
+    """Every candidate that no rule drops, and what was skipped on the way, in no particular order.
+
+    `entered` is told the path of each directory that is looked into.
+    """
     top = _location(root, "")
     state = _inside(root, options.state_dir)
     outermost = _Rules(
@@ -238,6 +259,8 @@ def _walk(root: Path, options: ScanOptions) -> Iterator[_Candidate | Skipped]:
         if b"pyvenv.cfg" in entries and directory.path and not options.virtual_environments:
             yield _skip(directory.path, "virtual_environment")
             continue
+        if entered is not None:
+            entered(directory.path)
         rules = directory.rules()
         if b".gitignore" in entries:
             ignore_file = directory.path + b".gitignore"
