@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,10 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def warm(spark: SparkSession) -> Warm:
+def warm(spark: SparkSession) -> Iterator[Warm]:
     """What builds of a process that stays share, on the engine of the tests."""
-    return Warm(spark)
+    with closing(Warm(spark)) as process:
+        yield process
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ That their rows are those of a build from scratch is tested by the step cases an
 """
 
 import shutil
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -24,7 +25,8 @@ from tests.pipeline.test_invalidations import edited, less_sure
 @pytest.fixture
 def own(spark):
     """A process that has built nothing yet."""
-    return Warm(spark)
+    with closing(Warm(spark)) as process:
+        yield process
 
 
 def edit(root, number):
