@@ -21,6 +21,7 @@ class Home:
     def __init__(self, runtime: Path) -> None:
         runtime.mkdir(mode=0o700, exist_ok=True)
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "CODEANATOMY_ENGINE": "auto"}
+        self.environment["CODEANATOMY_REHEARSALS"] = "0"
 
     def start(self, *arguments, **variables) -> subprocess.Popen[str]:
         """A command that is under way."""

@@ -303,6 +303,13 @@ def parser() -> Parser:
         metavar="MB",
         help="memory that it may keep between requests (default: half of the machine's)",
     )
+    engine.add_argument(
+        "--rehearsals",
+        type=whole_number(0),
+        default=8,
+        metavar="N",
+        help="updates of a sample to begin with, so that the first of yours is quick (default: 8)",
+    )
     _spark_options(engine)
 
     doctor = _command(

@@ -75,6 +75,7 @@ def engine_options(options: argparse.Namespace) -> EngineOptions:
         conf=_pairs(options.conf, "--conf"),
         idle_minutes=options.idle_minutes,
         max_memory_mb=options.max_memory_mb,
+        rehearsals=options.rehearsals,
     )
 
 

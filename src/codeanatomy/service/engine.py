@@ -35,13 +35,17 @@ _SECONDS_BETWEEN_LAUNCHES = 5.0
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """How an engine runs: its Spark, when it ends, how much memory it may keep (None: half of the machine's)."""
+    """How an engine runs: its Spark, when it ends, how much memory it may keep (None: half of the machine's).
+
+    It begins with `rehearsals` of an update, unless it is asked for something.
+    """
 
     profile: str = "prod_fast"
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     idle_minutes: float = 30.0
     max_memory_mb: int | None = None
+    rehearsals: int = 8
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from codeanatomy.query.interrupts import Interrupts, interrupted_by
 from codeanatomy.service.engine import EngineOptions
 from codeanatomy.service.place import Place, check_peer, engine_place
 from codeanatomy.service.protocol import MAX_REQUEST_BYTES, Channel, Message, ProtocolError
+from codeanatomy.service.rehearsal import rehearse
 from codeanatomy.service.rows import plain_row
 from codeanatomy.service.runner import ENGINE_FIELDS
 from codeanatomy.service.version import code_version
@@ -55,6 +56,7 @@ _TEXT_SIZE = 1 << 16
 _ABOUT_ENGINE = ("engine_status", "fits", "stop")
 """Verbs that are no use of the engine: who only looks at it does not keep it."""
 
+_IN_TURN = ("build", "plan")
 _LOOKUPS = ("callers", "callees", "refs", "definition", "why")
 
 
@@ -125,6 +127,21 @@ class Call:
             self._done.set()
 
 
+class _Rehearsing:
+    """Hears of the stages of a rehearsal, and ends it at the next one if there is something to do."""
+
+    def __init__(self, is_wanted: Callable[[], bool]) -> None:
+        self._is_wanted = is_wanted
+
+    def stage(self, name: str) -> None:
+        """A stage begins."""
+        if self._is_wanted():
+            raise Cancelled
+
+    def advance(self, done: int, total: int, unit: str) -> None:
+        """The current stage has done `done` of `total`."""
+
+
 class Server:
     """The engine: what it has, and what it does for whom."""
 
@@ -144,6 +161,7 @@ class Server:
         self._lock = threading.Lock()
         self._calls: list[Call] = []
         self._building: Call | None = None
+        self._rehearsing = _Rehearsing(self._is_wanted)
         self._requests = 0
         self._used_at = time.monotonic()
         self._verbs: dict[str, Callable[[Call], Any]] = {
@@ -167,9 +185,11 @@ class Server:
             with open_engine(settings) as spark:
                 self._spark = spark
                 _log(f"ready, Spark's log is {log_of(spark)}")
-                self._warm = Warm(spark)
-                self._decided.set()
-                self._wait_for_end()
+                with contextlib.closing(Warm(spark)) as self._warm:
+                    self._decided.set()
+                    if options.rehearsals:
+                        self._builder.submit(self._rehearse, self._warm)
+                    self._wait_for_end()
         except CodeAnatomyError as error:
             _log(f"failed: {error}")
             self._failure = error
@@ -177,6 +197,23 @@ class Server:
         finally:
             self._stopping.set()
             self._let_calls_end()
+
+    def _is_wanted(self) -> bool:
+        """Whether something waits for the thread that builds, or the engine ends."""
+        with self._lock:
+            return self._stopping.is_set() or any(call.verb in _IN_TURN for call in self._calls)
+
+    def _rehearse(self, warm: Warm) -> None:
+        """Make updates quick before the first is asked for; a request ends this."""
+        began = time.monotonic()
+        try:
+            rehearse(warm, self._options.rehearsals, self._rehearsing)
+            outcome = "rehearsed"
+        except Cancelled:
+            outcome = "rehearsed in part"
+        except Exception as error:  # nothing depends on it
+            outcome = f"not rehearsed: {error}"
+        _log(f"{outcome} ({time.monotonic() - began:.1f} s)")
 
     def _wait_for_end(self) -> None:
         while not self._stopping.wait(_SECONDS_BETWEEN_CHECKS):
