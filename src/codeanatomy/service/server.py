@@ -155,6 +155,7 @@ class Server:
             "sql": _sql,
             "engine_status": lambda _: self._status(),
             "fits": self._fits,
+            "keep": lambda _: True,
             "stop": lambda _: self._stopping.set(),
         }
 
@@ -170,6 +171,8 @@ class Server:
                 self._warm = Warm(spark)
                 self._decided.set()
                 self._wait_for_end()
+                self._stopping.set()
+                self._let_calls_end()
         except CodeAnatomyError as error:
             _log(f"failed: {error}")
             self._failure = error
