@@ -121,7 +121,7 @@ def new_log(cache: Path) -> Path:
     """A log file for one session; only the latest ones are kept."""
     logs = cache / "logs"
     logs.mkdir(exist_ok=True)
-    for old in sorted(logs.glob("*.log"))[: -LOGS_KEPT + 1]:
+    for old in sorted(logs.glob("[0-9]*.log"))[: -LOGS_KEPT + 1]:
         old.unlink(missing_ok=True)
     handle, log = tempfile.mkstemp(".log", time.strftime("%Y%m%d-%H%M%S-"), logs)
     os.close(handle)

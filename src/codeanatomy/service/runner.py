@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -121,6 +122,12 @@ class Runner:
             from codeanatomy.service.engine import launch_engine  # noqa: PLC0415 - most commands start none
 
             launch_engine(engine_options(vars(request)))
+
+    def keep_engine(self) -> None:
+        """Tell the engine, if one runs, that it will be used again."""
+        if self.mode != OFF:
+            with suppress(UnavailableError):
+                ask(Question("keep"))
 
     def _run(self, question: Question, here: Callable[[], Any]) -> Any:
         answer = self._try(question, ask)

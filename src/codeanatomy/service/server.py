@@ -173,6 +173,7 @@ class Server:
             "sql": _sql,
             "engine_status": lambda _: self._status(),
             "fits": self._fits,
+            "keep": lambda _: True,
             "stop": lambda _: self._stopping.set(),
         }
 
@@ -190,6 +191,8 @@ class Server:
                     if options.rehearsals:
                         self._builder.submit(self._rehearse, self._warm)
                     self._wait_for_end()
+                    self._stopping.set()
+                    self._let_calls_end()
         except CodeAnatomyError as error:
             _log(f"failed: {error}")
             self._failure = error

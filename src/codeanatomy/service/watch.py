@@ -33,6 +33,9 @@ from codeanatomy.store.state import open_state
 SECONDS_UNTIL_RETRY = 5.0
 """After a build that failed although nothing was wrong with the tree."""
 
+SECONDS_BETWEEN_KEEPS = 300.0
+"""How often the engine is told that it is still wanted."""
+
 
 @dataclass(frozen=True)
 class WatchRequest:
@@ -76,7 +79,9 @@ def watch(request: WatchRequest, *, listener: Listener | None = None) -> Iterato
             update = _round(runner, request.build, listener)
             if update.mode != Mode.NOOP:
                 yield update
-            watcher.wait(SECONDS_UNTIL_RETRY if update.exit_code > 2 else None)
+            is_retried = update.exit_code > 2
+            while not watcher.wait(SECONDS_UNTIL_RETRY if is_retried else SECONDS_BETWEEN_KEEPS) and not is_retried:
+                runner.keep_engine()
 
 
 class _OwnSession:
