@@ -8,7 +8,7 @@ REPO ?= .
 ARGS ?=
 
 .PHONY: build test test-slow check format docs accuracy oracle lock java clean
-.PHONY: bench bench-latency profile bench-resolution bench-depth bench-indexing bench-updates history mutations splices kills endurance bench-revisions
+.PHONY: bench bench-latency profile bench-resolution bench-depth bench-indexing bench-warm-index bench-updates history mutations splices kills endurance bench-revisions
 
 build: $(READY) java $(ARCHIVE) ## Build the graph of REPO
 	@$(BIN)/codeanatomy build "$(REPO)" $(ARGS)
@@ -41,6 +41,10 @@ bench-resolution: $(READY) java ## Full build of Django next to scip-python's in
 
 bench-depth: $(READY) ## Resolution time against length of chains, number of bases, width of star imports; writes bench/DEPTH.md
 	$(BIN)/python -m bench.depth
+
+bench-warm-index: $(READY) java ## The indexer that stays next to runs from scratch: equal documents, and how much sooner
+	$(BIN)/python -m bench.warm_index documents
+	$(BIN)/python -m bench.warm_index builds
 
 bench-indexing: $(READY) java ## Full builds of Django with and without an index, next to scip-python's; writes bench/INDEXING.md
 	$(BIN)/python -m bench.indexing

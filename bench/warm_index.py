@@ -217,7 +217,7 @@ def documents(corpus: Corpus) -> list[str]:
     differing = 0
     with tempfile.TemporaryDirectory() as scratch, warm_index() as warm:
         root = copied(corpus, Path(scratch) / "tree")
-        indexed(tree(root), None, warm)
+        first_round(tree(root), warm)
         for edit in corpus.edits:
             edit.do(root)
             seen = tree(root)
@@ -226,7 +226,7 @@ def documents(corpus: Corpus) -> list[str]:
             rounds = warm.rounds
             some = _sample(seen, edit)
             if not rounds:
-                indexed(seen, None, warm)  # it was started again: let it finish its first round
+                first_round(seen, warm)  # it was started again
             every, _ = indexed(seen, some, warm)
             every_fresh, _ = indexed(seen, some, None)
             differ = _differing(kept, fresh) + _differing(every, every_fresh)
@@ -246,19 +246,22 @@ def _sample(seen: Tree, edit: Edit) -> Collection[str]:
     return paths if len(paths) <= SAMPLE else random.Random(edit.what).sample(paths, SAMPLE)
 
 
-def indexed(seen: Tree, paths: Collection[str] | None, warm: WarmPyrefly | None) -> tuple[Indexed, float]:
-    """The documents of some files or all, and the seconds it took to have them reported and read."""
+def first_round(seen: Tree, warm: WarmPyrefly) -> None:
+    """Wait until it has reported on everything."""
+    with tempfile.TemporaryDirectory() as scratch:
+        task = IndexTask(seen.root, seen.files, seen.modules, Path(scratch))
+        warm.answer(pyrefly_provider().pyrefly, task)
+
+
+def indexed(seen: Tree, paths: Collection[str], warm: WarmPyrefly | None) -> tuple[Indexed, float]:
+    """The documents of some files, and the seconds it took to have them reported and read."""
+    some = Tree(seen.root, tuple(file for file in seen.files if file.path in paths), seen.modules)
+    some.facts  # noqa: B018 - extracted here, which is not measured
     with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch:
         began = time.monotonic()
         task = IndexTask(seen.root, seen.files, seen.modules, Path(scratch), Event(), paths, warm)
-        found = Indexed()
-        seconds = 0.0
-        for result in pyrefly_provider().run(task):
-            seconds += time.monotonic() - began
-            seen.facts  # noqa: B018 - extracted here, which is not measured
-            began = time.monotonic()
-            read(seen, [result], found)
-        return found, seconds + time.monotonic() - began
+        found = read(some, pyrefly_provider().run(task))
+        return found, time.monotonic() - began
 
 
 def _differing(one: Indexed, other: Indexed) -> int:

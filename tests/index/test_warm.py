@@ -281,6 +281,8 @@ def test_it_dies_with_its_owner_whatever_that_dies_of(tmp_path):
             "from codeanatomy.index.process import StayingProcess\n"
             "def start():\n"
             "    kept.append(StayingProcess(['/bin/sleep', '600'], 1 << 30, cwd=Path(sys.argv[1]), env={}))\n"
+            "    while Path(f'/proc/{kept[0].pid}/comm').read_text() != 'sleep\\n':\n"
+            "        time.sleep(0.01)\n"
             "kept = []\n"
             "thread = threading.Thread(target=start)\n"  # which ends, as that of an indexing does
             "thread.start()\n"
