@@ -217,7 +217,7 @@ def documents(corpus: Corpus) -> list[str]:
     differing = 0
     with tempfile.TemporaryDirectory() as scratch, warm_index() as warm:
         root = copied(corpus, Path(scratch) / "tree")
-        first_round(tree(root), warm)
+        settle(tree(root), warm)
         for edit in corpus.edits:
             edit.do(root)
             seen = tree(root)
@@ -225,8 +225,7 @@ def documents(corpus: Corpus) -> list[str]:
             fresh, once = indexed(seen, edit.paths, None)
             rounds = warm.rounds
             some = _sample(seen, edit)
-            if not rounds:
-                first_round(seen, warm)  # it was started again
+            settle(seen, warm)  # what is compared now is its own
             every, _ = indexed(seen, some, warm)
             every_fresh, _ = indexed(seen, some, None)
             differ = _differing(kept, fresh) + _differing(every, every_fresh)
@@ -246,8 +245,8 @@ def _sample(seen: Tree, edit: Edit) -> Collection[str]:
     return paths if len(paths) <= SAMPLE else random.Random(edit.what).sample(paths, SAMPLE)
 
 
-def first_round(seen: Tree, warm: WarmPyrefly) -> None:
-    """Wait until it has reported on everything."""
+def settle(seen: Tree, warm: WarmPyrefly) -> None:
+    """Wait until it has reported on everything, however long that takes."""
     with tempfile.TemporaryDirectory() as scratch:
         task = IndexTask(seen.root, seen.files, seen.modules, Path(scratch))
         warm.answer(pyrefly_provider().pyrefly, task)
