@@ -108,7 +108,7 @@ def test_a_build_that_is_overtaken_says_by_whom(built, monkeypatch):
     """Each time it has the lease, somebody has published a build since it looked."""
     calls = []
 
-    def overtaken(state):
+    def overtaken(state, known=None):
         calls.append(state)
         found = builds_module.latest_build(state)
         return None if len(calls) % 2 == 0 else found

@@ -1,6 +1,7 @@
 """Builds with a semantic index: what it adds to the graph, that it can be verified, and that builds do without it."""
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,13 @@ import pytest
 import codeanatomy as ca
 from codeanatomy.cli.main import main
 from codeanatomy.errors import InputError, MachineError
-from codeanatomy.index import choice, warm
+from codeanatomy.index import choice, pyrefly, warm
 from codeanatomy.index.scip import open_index
 from codeanatomy.pipeline import indexing
 from codeanatomy.pipeline.inputs import gather
-from codeanatomy.pipeline.run import build, strategy_of
+from codeanatomy.pipeline.run import strategy_of
 from codeanatomy.pipeline.verify import verify
+from codeanatomy.pipeline.warm import Warm
 from codeanatomy.store.location import locate_state
 from tests.repositories import deep_file
 
@@ -139,18 +141,19 @@ def test_builds_of_one_process_can_keep_the_indexer(tmp_path, spark, monkeypatch
     for path, text in TYPED.items():
         (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
     request = ca.BuildRequest(root, index="pyrefly")
-    with indexing.warm_index() as kept:
-        build(request, spark=spark, indexer=kept)
+    with closing(Warm(spark)) as process:
+        process.build(request)
+        kept = process.indexer(ca.open(root).state.location)
         assert kept.rounds == 1, "the full build let it report on everything"
         started = kept.pid
         (root / "bank.py").write_text(str(TYPED["bank.py"]).replace("return Receipt()", "return Owner()"))
-        updated = build(request, spark=spark, indexer=kept)
+        updated = process.build(request)
         assert (updated.mode, kept.rounds, kept.pid) == ("incremental", 2, started)
         assert ("bank.Owner.show", 6) not in calls(ca.open(root), "use.py")
         assert ("bank.Receipt.show", 6) not in calls(ca.open(root), "use.py")
         assert verify(request, spark=spark).equal
         (root / "new.py").write_text("from bank import Owner\n\nOwner().notify()\n")
-        build(request, spark=spark, indexer=kept)
+        process.build(request)
         assert kept.pid != started, "a file came: it was started again"
         assert verify(request, spark=spark).equal
     assert kept.pid is None
@@ -222,7 +225,7 @@ def test_the_own_answers_agree_with_scip_on_most_calls(from_scip):
 
 
 def test_without_pyrefly_a_build_works_and_says_so(built, monkeypatch, capsys, spark):
-    monkeypatch.setattr(choice, "find_pyrefly", lambda: None)
+    monkeypatch.setattr(pyrefly, "find_pyrefly", lambda: None)
     assert choice.choose_provider("auto", None, built) is None
     with pytest.raises(MachineError, match="pyrefly is not installed"):
         choice.choose_provider("pyrefly", None, built)

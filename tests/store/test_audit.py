@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from codeanatomy.store import data_files, replace_rows
+from codeanatomy.store import data_files, open_state, replace_rows
 from codeanatomy.store.audit import digests_on_disk
 
 from .samples import OWNED, THINGS, frame_of, overwrite, owned, state_at, things
@@ -25,4 +25,5 @@ def test_digests_are_those_of_the_rows(spark: SparkSession, tmp_path: Path) -> N
 
     file = data_files(state, "things", pin.version)[0]
     overwrite(state, "things", file, pq.read_table(file, partitioning=None).slice(1))
-    assert digests_on_disk(spark, state, {THINGS: pin.version})["things"] != pin.buckets
+    opened_again = open_state(state.location.at(state.location.uri))
+    assert digests_on_disk(spark, opened_again, {THINGS: pin.version})["things"] != pin.buckets

@@ -70,6 +70,11 @@ class Channel:
             raise ProtocolError("a message is a JSON object")
         return message
 
+    def discard(self, most: int) -> None:
+        """Read so much of what the other end still sends: closed before that, it would lose what it was told."""
+        with contextlib.suppress(OSError, ValueError):
+            self._lines.read(most)
+
     def wait(self, seconds: float | None) -> None:
         """How long to wait for a message from now on; None: for ever."""
         self._connection.settimeout(seconds)

@@ -267,6 +267,8 @@ class Server:
         except ProtocolError as error:
             with contextlib.suppress(ProtocolError):
                 channel.send({"error": error_json(f"bad request: {error}", None, 2)})
+                channel.finish_sending()
+                channel.discard(MAX_REQUEST_BYTES)
         except CodeAnatomyError as error:  # another user
             _log(str(error))
         finally:
