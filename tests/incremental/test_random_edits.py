@@ -242,7 +242,7 @@ def done_by_workers(monkeypatch):
     monkeypatch.setattr("codeanatomy.pipeline.context.TASK_BYTES", -1)
 
 
-@pytest.mark.parametrize("engine", ["spark", "warm"])
+@pytest.mark.parametrize("engine", [pytest.param("spark", marks=pytest.mark.slow), "warm"])
 def test_random_edits_give_the_rows_of_a_build_from_scratch(engine, tmp_path, request, always_updated):
     on = request.getfixturevalue(engine)
     take_steps(tmp_path / "repo", on, 1, STRATEGIES, prefixes="hjklmn", compared=lambda step: step == 3)
@@ -261,6 +261,7 @@ def test_random_edits_done_by_workers(tmp_path, spark, always_updated, done_by_w
     take_steps(tmp_path / "repo", spark, 6, STRATEGIES * 2)
 
 
+@pytest.mark.slow
 def test_random_edits_whose_rows_are_handed_over_as_files(tmp_path, spark, monkeypatch):
     monkeypatch.setattr("codeanatomy.store.temporary.INLINE_BYTES", -1)
     take_steps(tmp_path / "repo", spark, 10, ["hybrid"], prefixes="hj")

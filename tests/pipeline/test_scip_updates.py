@@ -17,7 +17,7 @@ FILES = {
 REASONS = "SELECT path, reason_kind FROM inc_impacted_files ORDER BY path"
 
 
-@pytest.fixture(params=["in the driver", "by workers"])
+@pytest.fixture(params=["in the driver", pytest.param("by workers", marks=pytest.mark.slow)])
 def built(request, tmp_path, spark, monkeypatch):
     """A repository built with an index, and a function that makes the index new and builds again."""
     if request.param == "by workers":
