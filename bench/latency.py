@@ -6,7 +6,7 @@ Three trees (source releases from PyPI, as git repositories), and the changes th
 
     cold      a process of the command line for each build, no engine process
     warm      the same, through an engine process (`codeanatomy engine start`)
-    process   one Python process with one Spark session
+    process   one Python process that stays, with one Spark session
     peers     other tools that make a graph of Python code, installed from npm below `.corpora/peers`
 
 Every way has its own copy of the tree; in each round all of them see the same changes, in turns, each on top of those
@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -266,10 +266,6 @@ def _cold(report: Report) -> Iterator[list[Way]]:
 @contextmanager
 def _warm(report: Report) -> Iterator[list[Way]]:
     engine = [sys.executable, "-m", "codeanatomy.cli.main", "engine"]
-    if subprocess.run([*engine, "--help"], capture_output=True, check=False).returncode != 0:
-        report.remarks.append("warm command: skipped, this version has no `codeanatomy engine`")
-        yield []
-        return
     subprocess.run([*engine, "start"], check=True, capture_output=True)
     try:
         yield [Way("warm command", _forget_state, _command_line("require"))]
@@ -279,16 +275,18 @@ def _warm(report: Report) -> Iterator[list[Way]]:
 
 @contextmanager
 def _process(report: Report) -> Iterator[list[Way]]:
-    from codeanatomy import BuildRequest, build  # noqa: PLC0415 - the other ways load no Spark here
+    from codeanatomy import BuildRequest  # noqa: PLC0415 - the other ways load no Spark here
     from codeanatomy.engine.session import open_engine  # noqa: PLC0415
     from codeanatomy.engine.settings import EngineSettings  # noqa: PLC0415
 
-    settings = EngineSettings(shuffle_partitions=8, preload=("codeanatomy.extract", "codeanatomy.store.filewriter"))
-    with open_engine(settings) as spark:
+    from codeanatomy.pipeline.warm import Warm  # noqa: PLC0415
+
+    settings = EngineSettings(long_run=True, preload=("codeanatomy.extract", "codeanatomy.store.filewriter"))
+    with open_engine(settings) as spark, closing(Warm(spark)) as warm:
 
         def built(root: Path) -> Built:
             began = time.monotonic()
-            result = build(BuildRequest(root, state=str(_state(root)), index="none"), spark=spark)
+            result = warm.build(BuildRequest(root, state=str(_state(root)), index="none"))
             return Built(time.monotonic() - began, result.files["rebuilt"])
 
         yield [Way("in process", _forget_state, built)]
