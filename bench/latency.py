@@ -278,7 +278,6 @@ def _process(report: Report) -> Iterator[list[Way]]:
     from codeanatomy import BuildRequest  # noqa: PLC0415 - the other ways load no Spark here
     from codeanatomy.engine.session import open_engine  # noqa: PLC0415
     from codeanatomy.engine.settings import EngineSettings  # noqa: PLC0415
-
     from codeanatomy.pipeline.warm import Warm  # noqa: PLC0415
 
     settings = EngineSettings(long_run=True, preload=("codeanatomy.extract", "codeanatomy.store.filewriter"))
