@@ -267,6 +267,10 @@ def _cold(report: Report) -> Iterator[list[Way]]:
 def _warm(report: Report) -> Iterator[list[Way]]:
     engine = [sys.executable, "-m", "codeanatomy.cli.main", "engine"]
     subprocess.run([*engine, "start"], check=True, capture_output=True)
+    while json.loads(subprocess.run([*engine, "status", "--json"], check=True, capture_output=True).stdout)[
+        "rehearsing"
+    ]:
+        time.sleep(1)
     try:
         yield [Way("warm command", _forget_state, _command_line("require"))]
     finally:

@@ -333,7 +333,8 @@ def engine(options: argparse.Namespace) -> int:
         print_json(found.as_json())
     elif found.running and found.pid is not None:
         where = f", {found.master}" if found.master else ""
-        state = ", ".join(found.under_way) if found.under_way else "idle" if found.ready else "starting"
+        idle = "rehearsing" if found.rehearsing else "idle" if found.ready else "starting"
+        state = ", ".join(found.under_way) if found.under_way else idle
         print_lines(
             f"engine      {found.version}, pid {found.pid}, started {_age(found.started_at)} ({found.profile}{where})",
             f"doing       {state}; {found.requests:,} requests so far",

@@ -68,6 +68,7 @@ class EngineStatus:
     requests: int = 0
     under_way: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
+    rehearsing: bool = False
     """What it knows more of than is on disk, least recently used first."""
 
     def as_json(self) -> dict[str, Any]:

@@ -132,6 +132,7 @@ class _Rehearsing:
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
         self._is_wanted = is_wanted
+        self.is_under_way = False
 
     def stage(self, name: str) -> None:
         """A stage begins."""
@@ -209,6 +210,7 @@ class Server:
     def _rehearse(self, warm: Warm) -> None:
         """Make updates quick before the first is asked for; a request ends this."""
         began = time.monotonic()
+        self._rehearsing.is_under_way = True
         try:
             rehearse(warm, self._options.rehearsals, self._rehearsing)
             outcome = "rehearsed"
@@ -216,6 +218,7 @@ class Server:
             outcome = "rehearsed in part"
         except Exception as error:  # nothing depends on it
             outcome = f"not rehearsed: {error}"
+        self._rehearsing.is_under_way = False
         _log(f"{outcome} ({time.monotonic() - began:.1f} s)")
 
     def _wait_for_end(self) -> None:
@@ -416,6 +419,7 @@ class Server:
             "requests": self._requests,
             "under_way": [each for each in under_way if each != "engine_status"],
             "states": self._warm.states() if self._warm else [],
+            "rehearsing": self._rehearsing.is_under_way,
         }
 
 
