@@ -826,7 +826,7 @@ def _absolute_module(file: ModuleFile, root: str) -> str | None:
 
 
 def _existence_of(module: str) -> str:
-    """The entry of a trail for a module of which only the existence mattered."""
+    """The entry of a trail for a module that was only asked whether it exists."""
     return f"?{module}"
 
 
