@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 import codeanatomy as ca
+from codeanatomy.engine import slots
 from codeanatomy.engine.slots import Slots
 from codeanatomy.errors import StateError
 from codeanatomy.pipeline import inputs
@@ -58,6 +59,17 @@ def test_rules_are_planned_once(own, built, spark, monkeypatch):
     updated(own, built, 2)
     assert planned == []
     assert not differences(built, spark)
+
+
+def test_generated_code_is_compiled_once(own, built, spark, monkeypatch):
+    compiled = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "CODEGEN_ONLY"}
+    monkeypatch.setattr(slots, "ONE_PARTITION", {**slots.ONE_PARTITION, **compiled})
+    updated(own, built, 1)
+    updated(own, built, 2)
+    compilations = spark.sparkContext._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    before = compilations.getCount()
+    updated(own, built, 3)
+    assert compilations.getCount() == before
 
 
 @pytest.mark.parametrize("index", ["none", pytest.param("pyrefly", marks=pytest.mark.slow)])

@@ -156,6 +156,8 @@ def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         # The Python call site of a column is not needed, and costs a round trip per column.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
+        # The statements of an update are more than 100, the default: each would be compiled again for every update.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         # Nobody looks at what ran; of a thousand jobs it would be a gigabyte.
         "spark.sql.ui.retainedExecutions": "10",
