@@ -13,7 +13,7 @@ import codeanatomy as ca
 from codeanatomy.cli.main import main
 from codeanatomy.store import builds as builds_module
 from codeanatomy.store.builds import latest_build
-from codeanatomy.store.delta import open_table
+from codeanatomy.store.delta import NOTHING, open_table
 from tests.repositories import write_repository
 from tests.store.hostile import everything_in, plant
 
@@ -76,7 +76,7 @@ def craft(repo: Path, **changes: object) -> None:
     table = open_table(state.location, "builds")
     row = builds_module._rows(state, table)[-1]
     number = {"sequence": row["sequence"] + 1, "parent_build_id": row["build_id"], "build_id": "20991231T000000-abcdef"}
-    builds_module._write(state, table, [{**row, **number, **changes}], "append")
+    builds_module._write(state, table, [{**row, **number, **changes}], NOTHING)
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,8 @@ def test_any_edits_give_the_rows_of_a_build_from_scratch_with_an_index(tmp_path,
 
 
 @pytest.mark.slow
-def test_any_edits_written_by_spark_give_the_rows_of_a_build_from_scratch(tmp_path, spark, written_by_spark):
+def test_any_edits_made_by_workers_give_the_rows_of_a_build_from_scratch(tmp_path, spark, monkeypatch):
+    monkeypatch.setattr("codeanatomy.pipeline.context.TASK_BYTES", -1)
     run_machine(spark, tmp_path, "hybrid")
 
 

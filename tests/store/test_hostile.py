@@ -16,7 +16,7 @@ from codeanatomy.errors import CodeAnatomyError, StateError
 from codeanatomy.store import StateLocation, list_builds, open_arrow, open_state
 from codeanatomy.store import builds as builds_module
 from codeanatomy.store.cursors import read_cursor
-from codeanatomy.store.delta import open_table
+from codeanatomy.store.delta import NOTHING, open_table
 
 from .hostile import BUILDS, everything_in, outcomes, plant, rich_state, uses
 from .samples import CONTENTS, OWNED, build_of
@@ -332,7 +332,7 @@ def test_a_build_is_what_a_build_can_be(change, place: Path, outside: Path) -> N
     table = open_table(state.location, "builds")
     row = builds_module._rows(state, table)[-1]
     new = {"build_id": "20260101T000099-abcdef", "parent_build_id": row["build_id"], "sequence": row["sequence"] + 1}
-    builds_module._write(state, table, [{**row, **new, **change}], "append")
+    builds_module._write(state, table, [{**row, **new, **change}], NOTHING)
     before = everything_in(outside)
 
     found = outcomes(state.location)
@@ -348,7 +348,7 @@ def test_a_version_that_is_not_there(place: Path) -> None:
     row = builds_module._rows(state, table)[-1]
     pins = json.dumps({"owned": {"version": 1 << 40, "buckets": {}}})
     new = {"build_id": "20260101T000099-abcdef", "sequence": row["sequence"] + 1, "tables": pins}
-    builds_module._write(state, table, [{**row, **new}], "append")
+    builds_module._write(state, table, [{**row, **new}], NOTHING)
     assert outcomes(state.location)["whole"].startswith("4 ")
 
 

@@ -10,17 +10,27 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import UnionType
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
 
 from codeanatomy.errors import InputError, StateError
-from codeanatomy.store.delta import NewFile, check_files, check_version, commit, open_table, read_files, stored_files
+from codeanatomy.store.delta import (
+    EVERYTHING,
+    NOTHING,
+    NewFile,
+    check_files,
+    check_version,
+    commit,
+    open_table,
+    read_files,
+    stored_files,
+)
 from codeanatomy.store.digests import SetDigest
 from codeanatomy.store.failures import REBUILD, reading, writing
 from codeanatomy.store.faults import boundary
@@ -121,9 +131,9 @@ def publish(state: State, build: BuildRecord) -> None:
     boundary("build.before_publish", build.build_id)
     row = {**_to_row(build), "sequence": latest["sequence"] + 1 if latest else 0}
     if len(stored_files(table)) < _MANY_FILES:  # one per build since the last compaction
-        _write(state, table, [row], "append")
+        _write(state, table, [row], NOTHING)
     else:
-        _write(state, table, [*rows, row], "overwrite")
+        _write(state, table, [*rows, row], EVERYTHING)
     boundary("build.published", build.build_id)
 
 
@@ -171,7 +181,7 @@ def drop_builds(state: State, build_ids: Sequence[str]) -> None:
     """Forget builds, in one commit."""
     table = open_table(state.location, BUILDS)
     kept = [row for row in _rows(state, table) if row["build_id"] not in set(build_ids)]
-    _write(state, table, kept, "overwrite")
+    _write(state, table, kept, EVERYTHING)
 
 
 def _rows(state: State, table: DeltaTable | None = None) -> list[dict[str, Any]]:
@@ -187,7 +197,7 @@ def _rows(state: State, table: DeltaTable | None = None) -> list[dict[str, Any]]
 
 
 def _write(
-    state: State, table: DeltaTable, rows: Sequence[Mapping[str, Any]], mode: Literal["append", "overwrite"]
+    state: State, table: DeltaTable, rows: Sequence[Mapping[str, Any]], replaced: Collection[int] | None
 ) -> None:
     location = state.location
     with writing(location):
@@ -199,7 +209,7 @@ def _write(
             for written in writer(batches)
             for part in written.to_pylist()
         ]
-        commit(table, files, Schema.from_arrow(BUILDS_SCHEMA), mode)
+        commit(table, files, Schema.from_arrow(BUILDS_SCHEMA), replaced)
 
 
 def _to_row(build: BuildRecord) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,6 +36,10 @@ NO_RETRY = CommitProperties(max_commit_retries=0)
 LOG_SETTINGS = {"delta.enableExpiredLogCleanup": "false", "delta.checkpointInterval": "10"}
 """Builds pin versions, so log entries must not expire by age. Opening a table takes longer with every commit since the
 last checkpoint, and an update opens every table more than once."""
+
+NOTHING: Final = ()
+EVERYTHING: Final = None
+"""What a commit replaces, beside a set of buckets."""
 
 _LOG = "_delta_log"
 _LOG_FILE = re.compile(
@@ -198,23 +202,24 @@ def create_table(location: StateLocation, name: str, files: Iterable[NewFile], s
     return 0
 
 
-def commit(
-    table: DeltaTable,
-    files: Iterable[NewFile],
-    schema: Schema,
-    mode: Literal["append", "overwrite"],
-    only_buckets: Collection[int] | None = None,
-) -> int:
-    """Make the files visible in one commit, and return its version; `only_buckets` limits what is overwritten."""
+def commit(table: DeltaTable, files: Iterable[NewFile], schema: Schema, replaced: Collection[int] | None) -> int:
+    """Make the files visible in one commit, instead of those of some buckets, `NOTHING` or `EVERYTHING`."""
     table.create_write_transaction(
         [_add_action(file) for file in files],
-        mode,
+        "overwrite" if replaced is EVERYTHING or replaced else "append",
         schema,
         _layout(schema),
-        partition_filters=[(BUCKET, "in", sorted(map(str, only_buckets)))] if only_buckets else None,
+        partition_filters=[(BUCKET, "in", sorted(map(str, replaced)))] if replaced else None,
         commit_properties=NO_RETRY,
     )
     return int(table.version()) + 1
+
+
+def files_after(table: DeltaTable, files: Iterable[NewFile], replaced: Collection[int] | None) -> list[StoredFile]:
+    """The files that a table will have once `files` are committed."""
+    folders = {f"{BUCKET}={bucket}" for bucket in replaced or NOTHING}
+    kept = [] if replaced is EVERYTHING else [file for file in stored_files(table) if file.bucket not in folders]
+    return sorted([*kept, *(StoredFile(file.path, file.size) for file in files)], key=_path)
 
 
 def _layout(schema: Schema) -> list[str]:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema, WriterProperties
@@ -41,7 +41,9 @@ from codeanatomy.store.datafiles import (
     write_from_driver,
 )
 from codeanatomy.store.delta import (
+    EVERYTHING,
     NO_RETRY,
+    NOTHING,
     NewFile,
     arrow_dataset,
     check_files,
@@ -49,6 +51,7 @@ from codeanatomy.store.delta import (
     columns_of_file,
     commit,
     create_table,
+    files_after,
     files_of_version,
     open_table,
     stored_files,
@@ -156,7 +159,7 @@ def _replace_all(
         by_bucket = {each: _sorted(collected.filter(pc.equal(bucket_of_row, each)), dataset, state) for each in buckets}
         files = write_buckets_from_driver(by_bucket, by_bucket.__getitem__, dataset, state)
     table = _existing(state.location, dataset.name)
-    version = _commit(table, files, dataset, "overwrite") if table else _create(files, dataset, state.location)
+    version = _commit(state, table, files, dataset, EVERYTHING) if table else _create(files, dataset, state.location)
     return _written(dataset, TablePin(version, buckets), files, owners)
 
 
@@ -164,12 +167,6 @@ def _replace(
     dataset: Dataset, state: State, base: TablePin, replaced: Replaced, rewritten: _BucketsFromDriver | _BucketsBySpark
 ) -> WrittenTable:
     """Commit the buckets in which an owner's rows changed."""
-    table = _existing(state.location, dataset.name)
-    if table is None:
-        raise damaged(state.location, f"table {dataset.name} is lost")
-    if table.version() != base.version:  # a build died after its commit: that version was never published
-        check_version(state.location, dataset.name, base.version)
-        table.restore(base.version)
     digests = rewritten.digests()
     changes = {owner: (replaced.before.get(owner, NO_ROWS), digests.get(owner, NO_ROWS)) for owner in replaced.owners}
     buckets = dict(base.buckets)
@@ -179,11 +176,17 @@ def _replace(
             bucket = bucket_of(owner, state.buckets)
             buckets[bucket] = buckets.get(bucket, NO_ROWS) - old + new
             touched.add(bucket)
-    files = rewritten.files(touched)
     now = {owner: new for owner, (_, new) in changes.items()}
+    files = rewritten.files(touched)
     if not touched:
-        return _unwritten(dataset, replace(base, version=table.version()), now)
-    version = _commit(table, files, dataset, "overwrite", touched)
+        return _unwritten(dataset, base, now)
+    table = _existing(state.location, dataset.name)
+    if table is None:
+        raise damaged(state.location, f"table {dataset.name} is lost")
+    if table.version() != base.version:  # a build died after its commit: that version was never published
+        check_version(state.location, dataset.name, base.version)
+        table.restore(base.version)
+    version = _commit(state, table, files, dataset, touched)
     pin = TablePin(version, {bucket: digest for bucket, digest in buckets.items() if digest.rows})
     return _written(dataset, pin, files, now)
 
@@ -310,7 +313,7 @@ def _compacted(table: DeltaTable, dataset: Dataset, state: State) -> int:
     check_files(state.location, dataset.name, files)
     rows = arrow_dataset(state.location, dataset.name, small, dataset.schema()).to_table()
     kept = [duplicate_file(file.path, dataset, state.location) for file in files if file not in small]
-    return _commit(table, [*write_from_driver(rows, dataset, state), *kept], dataset, "overwrite")
+    return _commit(state, table, [*write_from_driver(rows, dataset, state), *kept], dataset, EVERYTHING)
 
 
 def _append(
@@ -324,8 +327,8 @@ def _append(
         raise StateError(
             f"another build wrote table {dataset.name} of {state.location.uri} at the same time: run again"
         )
-    mode: Literal["append", "overwrite"] = "append" if kept else "overwrite"
-    version = _commit(table, files, dataset, mode) if table else _create(files, dataset, state.location)
+    replaced = NOTHING if kept else EVERYTHING
+    version = _commit(state, table, files, dataset, replaced) if table else _create(files, dataset, state.location)
     buckets = dict(kept.buckets) if kept else {}
     for bucket, digest in _bucket_digests(files).items():
         buckets[bucket] = buckets.get(bucket, NO_ROWS) + digest
@@ -463,14 +466,14 @@ def _create(files: Iterable[DataFile], dataset: Dataset, location: StateLocation
 
 
 def _commit(
-    table: DeltaTable,
-    files: Iterable[DataFile],
-    dataset: Dataset,
-    mode: Literal["append", "overwrite"],
-    only_buckets: Collection[int] | None = None,
+    state: State, table: DeltaTable, files: Iterable[DataFile], dataset: Dataset, replaced: Collection[int] | None
 ) -> int:
-    """Make the files visible in one commit; returns its version."""
-    return commit(table, _new_files(files, dataset), _stored_schema(dataset), mode, only_buckets)
+    """Make the files visible in one commit; returns its version, whose files need not be read from the log again."""
+    new = _new_files(files, dataset)
+    known = files_after(table, new, replaced)
+    version = commit(table, new, _stored_schema(dataset), replaced)
+    state.location.opened.keep(dataset.name, version, lambda: known)
+    return version
 
 
 def _new_files(files: Iterable[DataFile], dataset: Dataset) -> list[NewFile]:
