@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,8 @@ def test_killed_at(spark: SparkSession, tmp_path: Path, name: str) -> None:
 
     tests = str(Path(__file__).parents[1])
     path = os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "CODEANATOMY_CRASH_AT": name, "PYTHONPATH": path}
+    crash = {"CODEANATOMY_CRASH_AT": name, "PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable}
+    environment = os.environ | crash
     died = subprocess.run([*python(RUN), state.location.uri, name], env=environment, check=False, capture_output=True)
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()
 

@@ -34,7 +34,7 @@ from codeanatomy.store.delta import (
 from codeanatomy.store.digests import SetDigest
 from codeanatomy.store.failures import REBUILD, reading, writing
 from codeanatomy.store.faults import boundary
-from codeanatomy.store.filewriter import FileWriter
+from codeanatomy.store.filewriter import FileWriter, Folder
 from codeanatomy.store.paths import is_build_id, is_table_name
 from codeanatomy.store.state import BUILDS, BUILDS_SCHEMA, State
 from codeanatomy.store.tables import TablePin
@@ -202,7 +202,7 @@ def _write(
     location = state.location
     with writing(location):
         batches = pa.Table.from_pylist(list(rows), schema=BUILDS_SCHEMA).to_batches()
-        writer = FileWriter(iter, location.tables_uri, BUILDS, location.options(), BUILDS_SCHEMA, ())
+        writer = FileWriter(iter, Folder(location.tables_uri, BUILDS, location.options()), BUILDS_SCHEMA, ())
         now = int(time.time() * 1000)
         files = [
             NewFile(part["file"], part["size"], now, part["rows"], {})

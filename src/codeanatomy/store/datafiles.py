@@ -1,8 +1,7 @@
-"""Data files of tables: written by Spark, by its Python workers or by the driver; measured, and discarded if unneeded.
+"""Data files of tables: written by Python workers of Spark or by the driver; digested, and discarded if unneeded.
 
-A file gets a unique name and belongs to a table only once a commit names it. What Spark writes is read back once, so
-that digests are those of the stored rows. Rows collected to the driver are digested by the job that collects them,
-because another job would cost more than its work.
+A file gets a unique name and belongs to a table only once a commit names it. Arrow writes all of them. Rows of owners
+are hashed by Spark in the job that writes or collects them, because another pass would cost more than its work.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,27 +20,17 @@ import pyarrow.parquet as pq
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.rows import BatchFunction
-from codeanatomy.store.checksums import add_checksum
 from codeanatomy.store.determinism import row_order
-from codeanatomy.store.digests import NO_ROWS, SetDigest, digest_from, digest_sums, digests_by, hash_columns, total
+from codeanatomy.store.digests import NO_ROWS, SetDigest, digests_by, hash_columns, total
 from codeanatomy.store.faults import boundary
-from codeanatomy.store.filewriter import FileWriter
+from codeanatomy.store.filewriter import BUCKET_REPORT, BucketWriter, FileWriter, Folder
 from codeanatomy.store.layout import BUCKET, OWNER, bucket_column, layout_of
-from codeanatomy.store.location import StateLocation, literal_paths
+from codeanatomy.store.location import StateLocation
 from codeanatomy.store.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
-
-_WRITE_OPTIONS = {
-    "compression": "zstd",
-    "parquet.page.write-checksum.enabled": "true",
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    # The default local file system leaves a checksum file beside every data file.
-    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "fs.file.impl.disable.cache": "true",
-}
 
 READ_OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
 """Options of every read of data files by Spark."""
@@ -82,30 +69,26 @@ class WorkerRows:
 
 
 def write_by_spark(frame: DataFrame, dataset: Dataset, state: State) -> list[DataFile]:
-    """Write rows of owners in buckets, and measure the files."""
-    frame = _bucketed(frame, dataset, state)
-    schema = nullable_schema(stored_schema(dataset))
-    if set(frame.columns) != set(schema.names):
-        raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(schema.names)}")
-    uri = state.location.table_uri(dataset.name)
-    basename = f"part-{secrets.token_hex(8)}"
-    (
-        frame.to(schema)
-        .write.mode("append")
-        .partitionBy(*layout_of(dataset))
-        .options(**_WRITE_OPTIONS)
-        .option("mapreduce.output.basename", basename)
-        .parquet(uri)
-    )
+    """Write rows of owners in buckets. Spark brings them together and hashes them, its Python workers write them."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
+
+    if set(frame.columns) != set(dataset.names()):
+        raise ValueError(f"{dataset.name}: columns {sorted(frame.columns)} are not {sorted(dataset.names())}")
+    bucketed = frame.to(nullable_schema(dataset.schema())).select("*", bucket_column(OWNER, state.buckets))
+    rows = bucketed.repartition(BUCKET).sortWithinPartitions(BUCKET)
+    writer = BucketWriter(_folder(dataset, state), dataset, row_order(dataset, state.determinism))
+    hashed = rows.select("*", *hash_columns(_digested_columns(dataset)))
+    report = hashed.mapInArrow(writer, from_arrow_schema(BUCKET_REPORT)).toArrow()
     boundary("table.files_written", dataset.name)
-    reader = frame.sparkSession.read.schema(schema).option("basePath", uri)
-    written = reader.option("pathGlobFilter", f"{basename}*").parquet(*literal_paths([uri]))
-    return _with_checksums(_measure(written, dataset), dataset, state.location)
+    if report["file"].null_count:
+        required = [column.name for column in dataset.columns if column.required]
+        raise ValueError(f"{dataset.name}: null in one of the required columns {required}")
+    return _bucket_files(report.to_pylist())
 
 
 def write_by_workers(rows: WorkerRows, dataset: Dataset, state: State) -> list[DataFile]:
     """Make and write rows without an owner in Spark's Python workers."""
-    writer = _file_writer(dataset, state, dataset.name, rows.make)
+    writer = _file_writer(dataset, state, make=rows.make)
     written = rows.source.mapInArrow(writer, "file string, size bigint, rows bigint, digest string").collect()
     boundary("table.files_written", dataset.name)
     return [_data_file(row["file"], row["size"], row["rows"], row["digest"]) for row in written]
@@ -113,7 +96,7 @@ def write_by_workers(rows: WorkerRows, dataset: Dataset, state: State) -> list[D
 
 def write_from_driver(rows: pa.Table, dataset: Dataset, state: State) -> list[DataFile]:
     """Write rows without an owner."""
-    writer = _file_writer(dataset, state, dataset.name)
+    writer = _file_writer(dataset, state)
     files = [_data_file(**row) for written in writer(rows.to_batches()) for row in written.to_pylist()]
     boundary("table.files_written", dataset.name)
     return files
@@ -126,7 +109,7 @@ def write_buckets_from_driver(
 
     def write(bucket: int) -> list[DataFile]:
         folder = f"{BUCKET}={bucket}"
-        writer = _file_writer(dataset, state, f"{dataset.name}/{folder}")
+        writer = _file_writer(dataset, state, folder)
         parts = (_data_file(**row) for written in writer(rows_of(bucket).to_batches()) for row in written.to_pylist())
         return [replace(part, path=f"{folder}/{part.path}", bucket=bucket) for part in parts]
 
@@ -156,12 +139,6 @@ def collected(found: pa.Table, dataset: Dataset, owners: Collection[str] | None 
 def digest_rows(frame: DataFrame, dataset: Dataset) -> dict[str, SetDigest]:
     """The digest of the rows of each owner in `frame`, which has at least the columns that are digested."""
     return digests_by(frame.select(OWNER, *hash_columns(_digested_columns(dataset))).coalesce(1).toArrow(), OWNER)
-
-
-def _bucketed(frame: DataFrame, dataset: Dataset, state: State) -> DataFrame:
-    """The rows in the order of writing."""
-    bucketed = frame.select("*", bucket_column(OWNER, state.buckets)).repartition(BUCKET)
-    return bucketed.sortWithinPartitions(BUCKET, *row_order(dataset, state.determinism))
 
 
 def discard(files: Iterable[DataFile], dataset: Dataset, location: StateLocation) -> None:
@@ -204,54 +181,34 @@ def _nullable(described: Any) -> Any:
     return [_nullable(each) for each in described] if isinstance(described, list) else described
 
 
-def _measure(frame: DataFrame, dataset: Dataset) -> list[DataFile]:
-    """Size and digests of each file of `frame`, in one pass over it."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
-    required = [column.name for column in dataset.columns if column.required]
-    rows = frame.select(
-        BUCKET,
-        OWNER,
-        F.col("_metadata.file_path").alias("path"),
-        F.col("_metadata.file_size").alias("size"),
-        F.unix_millis("_metadata.file_modification_time").alias("modified"),
-        reduce(or_, (F.col(name).isNull() for name in required), F.lit(False)).alias("has_gap"),
-        *hash_columns(_digested_columns(dataset)),
-    )
-    of_file = (BUCKET, "path", "size", "modified")
-    measured = rows.groupBy(*of_file, OWNER).agg(F.bool_or("has_gap").alias("has_gap"), *digest_sums()).collect()
-    if any(row["has_gap"] for row in measured):
-        raise ValueError(f"{dataset.name}: null in one of the required columns {required}")
-    owners: dict[tuple[Any, ...], dict[str, SetDigest]] = {}
-    for row in measured:
-        owners.setdefault(tuple(row[name] for name in of_file), {})[row[OWNER]] = digest_from(row)
+def _bucket_files(report: Iterable[Mapping[str, Any]]) -> list[DataFile]:
+    """The files that a `BucketWriter` reports, one row per owner."""
+    now = int(time.time() * 1000)
+    owners: dict[tuple[int, str, int], dict[str, SetDigest]] = {}
+    for part in report:
+        of_file = (part["bucket"], part["file"], part["size"])
+        owners.setdefault(of_file, {})[part["owner"]] = SetDigest(part["rows"], part["digest"])
     files = []
-    for (bucket, path, size, modified), digests in owners.items():
+    for (bucket, file, size), digests in owners.items():
         digest = total(digests.values())
-        name = "/".join(path.split("/")[-2:])  # the folder of its bucket and its own name
-        files.append(DataFile(name, size, modified, digest.rows, bucket, digest, digests))
+        files.append(DataFile(f"{BUCKET}={bucket}/{file}", size, now, digest.rows, bucket, digest, digests))
     return files
-
-
-def _with_checksums(files: Sequence[DataFile], dataset: Dataset, location: StateLocation) -> list[DataFile]:
-    """The files, renamed to carry their checksums; on an object store, unchanged."""
-    if not location.is_local:
-        return list(files)
-    folder = Path(location.table_uri(dataset.name))
-    with ThreadPoolExecutor(_WRITTEN_AT_ONCE) as pool:
-        names = pool.map(lambda file: add_checksum(folder / file.path).relative_to(folder), files)
-        return [replace(file, path=str(name)) for file, name in zip(files, names, strict=True)]
 
 
 def _digested_columns(dataset: Dataset) -> Dataset:
     return replace(dataset, columns=tuple(dataset.column(name) for name in dataset.identity or dataset.names()))
 
 
-def _file_writer(dataset: Dataset, state: State, folder: str, make: BatchFunction = iter) -> FileWriter:
-    """A writer of files of one table; rows with an owner are digested elsewhere."""
-    location = state.location
+def _file_writer(dataset: Dataset, state: State, folder: str = "", make: BatchFunction = iter) -> FileWriter:
+    """A writer of files in a folder of one table; rows with an owner are digested elsewhere."""
     identity = () if layout_of(dataset) else dataset.identity
-    return FileWriter(make, location.tables_uri, folder, location.options(), dataset.schema(), identity)
+    return FileWriter(make, _folder(dataset, state, folder), dataset.schema(), identity)
+
+
+def _folder(dataset: Dataset, state: State, inside: str = "") -> Folder:
+    """The folder of a table, or one inside it."""
+    name = f"{dataset.name}/{inside}" if inside else dataset.name
+    return Folder(state.location.tables_uri, name, state.location.options())
 
 
 def _data_file(file: str, size: int, rows: int, digest: str) -> DataFile:

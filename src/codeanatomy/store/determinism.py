@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ class Determinism(StrEnum):
     STABLE = "stable"
     """Rows of an owner are together, similar ones next to each other: files compress well."""
     CANONICAL = "canonical"
-    """Rows are in a total order: equal rows, written in the same way, are equal bytes."""
+    """Rows are in a total order: equal rows, written in the same place, are equal bytes."""
 
 
 def row_order(dataset: Dataset, determinism: Determinism) -> tuple[str, ...]:
@@ -30,3 +31,8 @@ def row_order(dataset: Dataset, determinism: Determinism) -> tuple[str, ...]:
         return known
     others = (column.name for column in dataset.columns if not pa.types.is_nested(column.type))
     return tuple(dict.fromkeys((*known, *others)))
+
+
+def in_order(rows: pa.Table, order: Sequence[str]) -> pa.Table:
+    """The rows sorted by these columns, nulls first."""
+    return rows.sort_by([(name, "ascending", "at_start") for name in order]) if order else rows

@@ -1,8 +1,8 @@
-"""Tables: Spark writes and reads the data files, the Delta log says which of them make up a version.
+"""Tables: Arrow writes the data files and Spark reads them, the Delta log says which of them make up a version.
 
-Rows that have an owner are laid out in hash buckets of it, written by Spark and replaced whole. A table whose rows have
-none (`facts`) only grows; its rows are nested and written by the process that makes them (`filewriter`). There are two
-verbs: `replace_rows` and `append_rows`.
+Rows that have an owner are laid out in hash buckets of it and replaced whole. A table whose rows have none (`facts`)
+only grows; its rows are nested and written by the process that makes them (`filewriter`). There are two verbs:
+`replace_rows` and `append_rows`.
 
 A write adds new files (`datafiles`) and makes them visible by one commit. A process that dies in between leaves files
 that no version names. Readers always name a version; only an append uses the latest one.
@@ -57,7 +57,7 @@ from codeanatomy.store.delta import (
     stored_files,
     table_exists,
 )
-from codeanatomy.store.determinism import row_order
+from codeanatomy.store.determinism import in_order, row_order
 from codeanatomy.store.digests import NO_ROWS, SetDigest, total
 from codeanatomy.store.failures import damaged, reading, writing
 from codeanatomy.store.faults import boundary
@@ -156,7 +156,8 @@ def _replace_all(
         collected = rows.table
         row_owners = collected[OWNER].to_pylist()
         bucket_of_row = pa.array([bucket_of(owner, state.buckets) for owner in row_owners], pa.int32())
-        by_bucket = {each: _sorted(collected.filter(pc.equal(bucket_of_row, each)), dataset, state) for each in buckets}
+        order = row_order(dataset, state.determinism)
+        by_bucket = {each: in_order(collected.filter(pc.equal(bucket_of_row, each)), order) for each in buckets}
         files = write_buckets_from_driver(by_bucket, by_bucket.__getitem__, dataset, state)
     table = _existing(state.location, dataset.name)
     version = _commit(state, table, files, dataset, EVERYTHING) if table else _create(files, dataset, state.location)
@@ -256,13 +257,7 @@ class _BucketsFromDriver:
         with reading(self.state.location):
             kept = [file.to_table(schema=schema, filter=is_kept) for file in stored]
         new = self.rows.table.filter(pc.is_in(self.rows.table[OWNER], owners))
-        return _sorted(pa.concat_tables([*kept, new]), self.dataset, self.state)
-
-
-def _sorted(rows: pa.Table, dataset: Dataset, state: State) -> pa.Table:
-    """The rows in the order of writing, as Spark sorts."""
-    order = row_order(dataset, state.determinism)
-    return rows.sort_by([(name, "ascending", "at_start") for name in order]) if order else rows
+        return in_order(pa.concat_tables([*kept, new]), row_order(self.dataset, self.state.determinism))
 
 
 def _sums_by_bucket(owners: Mapping[str, SetDigest], state: State) -> dict[int, SetDigest]:
