@@ -4,6 +4,7 @@ import pytest
 
 import codeanatomy as ca
 from codeanatomy.catalogue.runs import RUN_DATASETS
+from codeanatomy.query.statements import statement
 from codeanatomy.query.views import PUBLIC
 
 
@@ -61,3 +62,13 @@ def test_a_query_after_a_refused_one_still_works(graph):
     with pytest.raises(ca.InputError):
         graph.sql("SELECT * FROM nowhere")
     assert graph.sql("SELECT count(*) AS n FROM cpg_nodes")["n"].to_pylist()[0] > 100
+
+
+def test_callees_are_the_rows_of_the_view_calls(indexed_once):
+    graph = ca.open(indexed_once)
+    kinds = "SELECT DISTINCT node_kind FROM cpg_edges JOIN cpg_nodes ON node_id = dst_id WHERE edge_kind = 'CALLS'"
+    assert set(graph.sql(kinds)["node_kind"].to_pylist()) == {"DEF", "QNAME"}
+    calls = graph.sql("SELECT DISTINCT caller AS name, callee AS what, path, line, confidence, method FROM calls")
+    callees = statement("lookup/callees")
+    found = graph.sql(callees, {"names": calls["name"].unique().to_pylist()})
+    assert {tuple(row.items()) for row in found.to_pylist()} == {tuple(row.items()) for row in calls.to_pylist()}

@@ -5,13 +5,13 @@ import pytest
 
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
 from codeanatomy.errors import InputError
-from codeanatomy.query.sql import run_query
+from codeanatomy.query.sql import Session
 
 EMPTY = {table.name: ds.dataset(table.schema().empty_table()) for table in (FACTS, DOCUMENTS, *STORED_TABLES)}
 
 
 def rows(query):
-    return [tuple(row.values()) for row in run_query(query, EMPTY.__getitem__).read_all().to_pylist()]
+    return [tuple(row.values()) for row in Session(EMPTY.__getitem__, [query]).read(query).read_all().to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,8 @@ def test_a_name_that_a_query_defines_may_be_that_of_a_view():
 
 
 def test_columns_keep_the_names_that_were_written():
-    found = run_query('SELECT 1 AS references, 2 AS References, 3 AS "it\'s"', EMPTY.__getitem__)
+    query = 'SELECT 1 AS references, 2 AS References, 3 AS "it\'s"'
+    found = Session(EMPTY.__getitem__, [query]).read(query)
     assert found.schema.names == ["references", "References", "it's"]
 
 

@@ -127,6 +127,15 @@ def next_update(process) -> dict:
     return json.loads(process.stdout.readline())
 
 
+def edit_while_it_builds(home, process, repo, source) -> None:
+    """Edits that come while a build reads and after it has read; the last one must get into the graph."""
+    for number in range(12):
+        (repo / "shop/prices.py").write_text(f"{source}\nN = {number}\n")
+        time.sleep(0.15)
+    while json.loads(home.run("status", repo, "--json")[1])["fresh"] is not True:
+        next_update(process)
+
+
 def test_updates_follow_edits(engine, built, spark):
     command = f"echo $CODEANATOMY_BUILD >> {built.parent}/builds; false"
     arguments = ("watch", built, "--json", "--exec", command)
@@ -140,12 +149,7 @@ def test_updates_follow_edits(engine, built, spark):
         assert first["affected"] == ["shop/cart.py"]
         assert first["rebuilt"] == 2
         assert first["edges_added"] > 0 < first["edges_removed"]
-        # Edits that come while a build reads and after it has read: the last one is in the graph.
-        for number in range(12):
-            (built / "shop/prices.py").write_text(f"{source}\nN = {number}\n")
-            time.sleep(0.15)
-        while json.loads(engine.run("status", built, "--json")[1])["fresh"] is not True:
-            next_update(process)
+        edit_while_it_builds(engine, process, built, source)
         assert verify(BuildRequest(built), spark=spark).equal
     finally:
         os.killpg(process.pid, signal.SIGINT)
@@ -154,6 +158,32 @@ def test_updates_follow_edits(engine, built, spark):
     assert err.splitlines()[-1].startswith("watched for ")
     assert f"{command}: exit code 1" in err
     assert first["build_id"] in (built.parent / "builds").read_text()
+
+
+def jvms_of(process) -> set[str]:
+    """The JVMs that a process has started."""
+    children = (each.read_text().split() for each in Path(f"/proc/{process.pid}/task").glob("*/children"))
+    commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pids in children for pid in pids}
+    return {pid for pid, command in commands.items() if b"java" in command.split(b"\0")[0]}
+
+
+def test_updates_follow_edits_without_an_engine(own_home, built, spark):
+    process = own_home.start("watch", built, "--json", CODEANATOMY_ENGINE="off")
+    source = (built / "shop/prices.py").read_text()
+    try:
+        (built / "shop/prices.py").write_text(source.replace("def price_of", "def cost_of"))
+        first = next_update(process)
+        assert (first["mode"], first["affected"], first["error"]) == ("incremental", ["shop/cart.py"], None)
+        jvms = jvms_of(process)
+        edit_while_it_builds(own_home, process, built, source)
+        assert jvms_of(process) == jvms != set()  # its session stays
+        assert verify(BuildRequest(built), spark=spark).equal
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.splitlines()[-1][:12]) == (130, "watched for ")
+    assert not own_home.place.directory.exists()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in jvms)
 
 
 def test_an_error_is_told_and_does_not_end_it(engine, built, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from codeanatomy.catalogue.runs import RUN_DATASETS
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, STORED_TABLES
-from codeanatomy.query.sql import NO_LIMITS, Limits, Opened, Parameters, run_query
+from codeanatomy.query.sql import NO_LIMITS, Limits, Opened, Parameters, Session
 from codeanatomy.store.builds import BuildRecord, check_whole, current_build, find_build
 from codeanatomy.store.bundles import read_bundle_rows
 from codeanatomy.store.location import locate_state
@@ -44,7 +44,11 @@ class Graph:
         self, query: str, limits: Limits = NO_LIMITS, parameters: Parameters | None = None
     ) -> pa.RecordBatchReader:
         """Answer one SELECT, batch by batch."""
-        return run_query(query, self._open_table, limits, parameters)
+        return self.session([query], limits).read(query, parameters)
+
+    def session(self, queries: Sequence[str], limits: Limits = NO_LIMITS) -> Session:
+        """Open the tables that some SELECTs read, once for all of them."""
+        return Session(self._open_table, queries, limits)
 
     def callers(self, name: str) -> LookupResult:
         """Who calls `name`."""

@@ -18,6 +18,7 @@ from codeanatomy.query.statements import statement
 from codeanatomy.repo.reading import MAX_FILE_BYTES, read_optional
 
 _MAX_SUGGESTIONS = 5
+_OF_EVERY_LOOKUP = ("matching_names", "similar_names", "files")
 
 
 @dataclass(frozen=True)
@@ -48,26 +49,40 @@ class LookupResult:
 
 def look_up(graph: Graph, lookup: str, name: str, root: Path | None = None) -> LookupResult:
     """Run one of the lookups; with `root`, each line has its text if the file is unchanged since the build."""
-    names = _matching_names(graph, name)
-    rows = _rows(graph, lookup, names=_with_constructors(names, lookup))
-    texts = _source_lines(graph, root, {row["path"] for row in rows}) if root else {}
+    statements = _Statements(graph, lookup)
+    names = _matching_names(statements, name)
+    rows = statements.rows(lookup, names=_with_constructors(names, lookup))
+    texts = _source_lines(statements, root, {row["path"] for row in rows}) if root else {}
     lines = (SourceLine(**row, text=_line(texts.get(row["path"], ()), row["line"])) for row in rows)
     return LookupResult(lookup, names, tuple(lines))
 
 
-def _matching_names(graph: Graph, name: str) -> tuple[str, ...]:
+class _Statements:
+    """The statements of one lookup, over tables that are opened once."""
+
+    def __init__(self, graph: Graph, lookup: str) -> None:
+        self._texts = {name: statement(f"lookup/{name}") for name in (lookup, *_OF_EVERY_LOOKUP)}
+        self._session = graph.session(list(self._texts.values()))
+
+    def rows(self, name: str, /, **parameters: Any) -> list[dict[str, Any]]:
+        """What a statement returns."""
+        found: list[dict[str, Any]] = self._session.read(self._texts[name], parameters).read_all().to_pylist()
+        return found
+
+
+def _matching_names(statements: _Statements, name: str) -> tuple[str, ...]:
     """The full names that `name` can mean."""
-    found = _rows(graph, "matching_names", name=name)
+    found = statements.rows("matching_names", name=name)
     exact = tuple(row["qname"] for row in found if row["is_exact"])
     names = exact or tuple(row["qname"] for row in found)
     if not names:
-        raise InputError(f"the graph has no name {name!r}", hint=_suggestions(graph, name))
+        raise InputError(f"the graph has no name {name!r}", hint=_suggestions(statements, name))
     return names
 
 
-def _suggestions(graph: Graph, name: str) -> str | None:
+def _suggestions(statements: _Statements, name: str) -> str | None:
     """Names that are spelled alike."""
-    similar = _rows(graph, "similar_names", last=name.rpartition(".")[2], limit=_MAX_SUGGESTIONS)
+    similar = statements.rows("similar_names", last=name.rpartition(".")[2], limit=_MAX_SUGGESTIONS)
     return f"did you mean {', '.join(row['qname'] for row in similar)}?" if similar else None
 
 
@@ -75,10 +90,10 @@ def _with_constructors(names: Sequence[str], lookup: str) -> list[str]:
     return [*names, *(f"{name}.__init__" for name in names)] if lookup in ("callers", "callees") else list(names)
 
 
-def _source_lines(graph: Graph, root: Path, paths: set[str]) -> Mapping[str, Sequence[str]]:
+def _source_lines(statements: _Statements, root: Path, paths: set[str]) -> Mapping[str, Sequence[str]]:
     """Lines of the files that are unchanged since the build."""
     lines = {}
-    for file in _rows(graph, "files", paths=sorted(paths)):
+    for file in statements.rows("files", paths=sorted(paths)):
         content = read_optional(root / file["path"], MAX_FILE_BYTES)
         if content is not None and hashlib.sha256(content).hexdigest() == file["content_id"]:
             text = content.decode(file["encoding"] or "utf-8", errors="replace")
@@ -88,8 +103,3 @@ def _source_lines(graph: Graph, root: Path, paths: set[str]) -> Mapping[str, Seq
 
 def _line(lines: Sequence[str], number: int) -> str | None:
     return lines[number - 1].strip() if 0 < number <= len(lines) else None
-
-
-def _rows(graph: Graph, name: str, /, **parameters: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = graph.sql(statement(f"lookup/{name}"), parameters).to_pylist()
-    return found

@@ -68,40 +68,32 @@ Parameters = Mapping[str, Any]
 """Values of the `$name` parameters of a query."""
 
 
-def run_query(
-    query: str,
-    open_table: OpenTable,
-    limits: Limits = NO_LIMITS,
-    parameters: Parameters | None = None,
-) -> pa.RecordBatchReader:
-    """Answer one SELECT, batch by batch."""
-    return _Session(open_table, limits).read(query, parameters)
+class Session:
+    """One in-memory connection for SELECTs that are known when it is opened, with the views that they name."""
 
-
-class _Session:
-    """One in-memory connection for one query; views appear when the query names them."""
-
-    def __init__(self, open_table: OpenTable, limits: Limits) -> None:
+    def __init__(self, open_table: OpenTable, queries: Sequence[str], limits: Limits = NO_LIMITS) -> None:
         self._open_table = open_table
         self._limits = limits
         self._seconds_left = limits.seconds
         self._connection = connect(limits.memory_mb)
         self._created: set[str] = set()
         self._files: list[str] = []
-
-    def read(self, query: str, parameters: Parameters | None) -> pa.RecordBatchReader:
-        """Create the views that the query names, lock the connection, then run the query."""
-        query = _with_quotes(query)
+        self._queries = {query: _with_quotes(query) for query in queries}
         with self._limited():
-            statements = self._connection.extract_statements(query)
-            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-                raise InputError("sql takes one SELECT statement; the graph is read-only")
-            for name in sorted(self._named_tables(query)):
-                self._create_view(name)
+            for query in self._queries.values():
+                statements = self._connection.extract_statements(query)
+                if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                    raise InputError("sql takes one SELECT statement; the graph is read-only")
+                for name in sorted(self._named_tables(query)):
+                    self._create_view(name)
             self._connection.execute(f"SET allowed_paths = {sql_list(self._files)}")
             self._connection.execute("SET enable_external_access = false")
             self._connection.execute("SET lock_configuration = true")
-            relation = self._connection.sql(query, params=dict(parameters) if parameters else None)
+
+    def read(self, query: str, parameters: Parameters | None = None) -> pa.RecordBatchReader:
+        """Answer one of the queries; the answer to the one before must have been read."""
+        with self._limited():
+            relation = self._connection.sql(self._queries[query], params=dict(parameters) if parameters else None)
             result = relation.to_arrow_reader(self._limits.rows_per_batch)
         return pa.RecordBatchReader.from_batches(result.schema, self._batches(result))
 
@@ -221,7 +213,7 @@ def _with_quotes(query: str) -> str:
         query.encode()
     except UnicodeEncodeError as error:
         raise InputError("sql: the query is not valid UTF-8") from error
-    if "references" not in query.lower():
+    if "references" not in query.lower().replace('"references"', ""):
         return query
     import sqlglot  # noqa: PLC0415 - few queries need it
     from sqlglot import TokenType  # noqa: PLC0415

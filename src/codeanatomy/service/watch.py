@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,8 @@ class _OwnSession:
         from codeanatomy.pipeline.warm import Warm  # noqa: PLC0415
 
         if self._warm is None:
-            self._warm = Warm(self._stack.enter_context(open_engine(warm_settings(request))))
+            spark = self._stack.enter_context(open_engine(warm_settings(request)))
+            self._warm = self._stack.enter_context(closing(Warm(spark)))
         found: BuildResult = self._warm.build(request, listener)
         return found
 

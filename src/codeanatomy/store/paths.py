@@ -65,10 +65,7 @@ def is_bundle_file(name: str) -> bool:
 
 def checked_folder(location: StateLocation, *names: str) -> Path | None:
     """A folder below a local state, or None if there is none."""
-    found = _checked(location, names)
-    if found is not None and not stat.S_ISDIR(found.st_mode):
-        raise _refused(location, location.local_path.joinpath(*names), "is not a directory")
-    return location.local_path.joinpath(*names) if found else None
+    return location.local_path.joinpath(*names) if _check_folder(location, names) else None
 
 
 def checked_file(location: StateLocation, *names: str) -> os.stat_result | None:
@@ -99,7 +96,7 @@ def sizes_below(location: StateLocation, *names: str, paths: Collection[str]) ->
     """The sizes of those regular files below a folder that exist, by their paths relative to it."""
     folder = str(location.local_path.joinpath(*names))
     for inner in {path.rpartition("/")[0] for path in paths}:
-        checked_folder(location, *names, *filter(None, inner.split("/")))
+        _check_folder(location, (*names, *filter(None, inner.split("/"))))
     sizes = {}
     for path in paths:
         with suppress(FileNotFoundError):
@@ -158,24 +155,32 @@ def read_own_file(location: StateLocation, *names: str, limit: int) -> bytes | N
     return path.read_bytes()
 
 
+def _check_folder(location: StateLocation, names: tuple[str, ...]) -> bool:
+    """Whether there is such a folder; anything else in its place is refused."""
+    found = _checked(location, names)
+    if found is not None and not stat.S_ISDIR(found.st_mode):
+        raise _refused(location, location.local_path.joinpath(*names), "is not a directory")
+    return found is not None
+
+
 def _checked(location: StateLocation, names: tuple[str, ...]) -> os.stat_result | None:
     """The status of the last component; no component may be a link, and all but the last must be directories."""
-    path = location.local_path
+    path = str(location.local_path)  # a `Path` for each of thousands of files takes as long as a small query
     status = None
     for place, name in enumerate(names):
         if not name or "/" in name or "\0" in name or name in (".", ".."):
             raise StateError(
                 f"the state at {location.uri} is damaged (it names {name!r})", hint="delete it and build again"
             )
-        path /= name
+        path = f"{path}/{name}"
         try:
-            status = path.lstat()
+            status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):  # the latter: the root is not a directory
             return None
         if stat.S_ISLNK(status.st_mode):
-            raise _refused(location, path, "is a link")
+            raise _refused(location, Path(path), "is a link")
         if place < len(names) - 1 and not stat.S_ISDIR(status.st_mode):
-            raise _refused(location, path, "is not a directory")
+            raise _refused(location, Path(path), "is not a directory")
     return status
 
 
