@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -90,3 +91,16 @@ def indexed_once(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) 
 def built(tmp_path: Path, built_once: Path) -> Path:
     """A copy of the sample repository and its graph, to do with as a test likes."""
     return Path(shutil.copytree(built_once, tmp_path / "repo"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of a few megabytes."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], check=False).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    yield disk
+    subprocess.run(["umount", disk], check=True)

@@ -108,19 +108,6 @@ def killed_at(boundary, *arguments):
 # A full disk.
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of a few megabytes."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], check=False).returncode != 0:
-        pytest.skip("mounting is not allowed here")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
-
-
 @pytest.mark.slow
 def test_an_update_on_a_full_disk(small_disk, built, spark):
     state = str(shutil.copytree(built / ".codeanatomy", small_disk / "state"))
