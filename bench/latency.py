@@ -1,6 +1,6 @@
 """How long a change takes until it is in the graph, for people and for programs, next to other tools.
 
-    python -m bench.latency [--only flask] [--rounds 3] [--ways cold warm process peers]
+    python -m bench.latency [--only flask] [--rounds 3] [--ways cold warm process peers] [--index pyrefly]
 
 Three trees (source releases from PyPI, as git repositories), and the changes that people make to them. Ways to build:
 
@@ -10,32 +10,32 @@ Three trees (source releases from PyPI, as git repositories), and the changes th
     peers     other tools that make a graph of Python code, installed from npm below `.corpora/peers`
 
 Every way has its own copy of the tree; in each round all of them see the same changes, in turns, each on top of those
-before it. Builds have no type index. Only times are compared, not what the graphs of other tools hold; scip-python has
-no updates, so only its whole index is measured.
-Writes bench/LATENCY.md: ratios first, for the seconds are the machine's.
+before it. Builds have no type index unless one is asked for. Commands that only read are measured after the no-op.
+Only times are compared, not what the graphs of other tools hold; scip-python has no updates, so only its whole index is
+measured. Writes bench/LATENCY.md, or bench/LATENCY-INDEX.md: ratios first, for the seconds are the machine's.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from bench import commands
 from bench.builds import CORPORA, source_release
 from bench.resolution import CRASHES_SCIP
 
 RESULTS = Path(__file__).parent / "LATENCY.md"
+INDEX_RESULTS = RESULTS.with_name("LATENCY-INDEX.md")
 FULL, NOOP, SWITCH = "full", "no-op", "branch switch"
 PEERS = CORPORA / "peers"
 NO_PACKAGES = PEERS / "no-packages.json"
@@ -55,6 +55,16 @@ class Tree:
     few: tuple[str, str]
     many: tuple[str, str]
     deleted: str
+    called: str
+
+    @property
+    def questions(self) -> dict[str, tuple[str, ...]]:
+        """Commands that only read."""
+        return {
+            "`status`": ("status",),
+            "`sql`": ("sql", "SELECT count(*) FROM cpg_edges"),
+            "`callers`": ("callers", self.called),
+        }
 
     def changes(self, number: int) -> dict[str, Callable[[Path], None]]:
         """What is done to the tree, in this order, in one round."""
@@ -83,6 +93,7 @@ TREES = (
         ("src/flask/helpers.py", "def get_load_dotenv("),
         ("src/flask/app.py", "class Flask("),
         "src/flask/debughelpers.py",
+        "url_for",
     ),
     Tree(
         "scrapy",
@@ -92,6 +103,7 @@ TREES = (
         ("scrapy/utils/python.py", "def is_listlike("),
         ("scrapy/spiders/__init__.py", "class Spider("),
         "scrapy/utils/ftp.py",
+        "md5sum",
     ),
     Tree(
         "django",
@@ -101,6 +113,7 @@ TREES = (
         ("django/utils/html.py", "def linebreaks("),
         ("django/db/models/base.py", "\n    def save("),
         "django/utils/termcolors.py",
+        "slugify",
     ),
 )
 
@@ -146,12 +159,14 @@ class Way:
     forget: Callable[[Path], None]
     build: Callable[[Path], Built]
     updates: bool = True
+    ask: Callable[[Path, Sequence[str]], Built] | None = None
 
 
 @dataclass
 class Report:
-    """What was measured, and what could not be."""
+    """What was measured, with which index, and what could not be."""
 
+    index: str
     times: dict[tuple[str, str, str], list[float]] = field(default_factory=dict)
     rebuilt: dict[tuple[str, str], int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
@@ -170,8 +185,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=[tree.name for tree in TREES])
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--index", choices=("none", "pyrefly"), default="none")
     options = parser.parse_args()
-    report = Report()
+    report = Report(options.index)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="latency-")))
         ways = [way for each in options.ways for way in stack.enter_context(WAYS[each](report))]
@@ -179,7 +195,7 @@ def main() -> None:
         for tree in trees:
             _measure(tree, ways, options.rounds, scratch, report)
     text = _text(report, [tree.name for tree in trees], [way.name for way in ways], options.rounds)
-    RESULTS.write_text(text, encoding="utf-8")
+    (RESULTS if options.index == "none" else INDEX_RESULTS).write_text(text, encoding="utf-8")
     print(text)
 
 
@@ -209,6 +225,11 @@ def _measure(tree: Tree, ways: Sequence[Way], rounds: int, scratch: Path, report
                     last = said[-1][:LINE_OF_OUTPUT] if said else "no output"
                     report.remarks.append(f"{way.name} failed on {tree.name} ({change}): {last}")
                     print(report.remarks[-1], flush=True)
+            if change == NOOP:
+                for question, words in tree.questions.items():
+                    for way in ways:
+                        if way.ask:
+                            report.note(tree.name, way.name, question, way.ask(roots[way.name], words))
 
 
 def _repository(tree: Tree) -> Path:
@@ -240,41 +261,31 @@ def _forget_state(root: Path) -> None:
     shutil.rmtree(_state(root), ignore_errors=True)
 
 
-def _command_line(engine: str) -> Callable[[Path], Built]:
-    """Builds by a process of the command line, with or without an engine process."""
+def _command_line(name: str, index: str, environment: Mapping[str, str]) -> Way:
+    """Builds by a process of the command line."""
 
     def build(root: Path) -> Built:
-        command = [sys.executable, "-m", "codeanatomy.cli.main", "build", str(root), "--state", str(_state(root))]
         began = time.monotonic()
-        done = subprocess.run(
-            [*command, "--index", "none", "--json", "--quiet"],
-            check=True,
-            capture_output=True,
-            env={**os.environ, "CODEANATOMY_ENGINE": engine},
-        )
-        seconds = time.monotonic() - began
-        return Built(seconds, json.loads(done.stdout)["files"]["rebuilt"])
+        result = commands.run("build", root, "--state", _state(root), "--index", index, environment=environment)
+        return Built(time.monotonic() - began, result["files"]["rebuilt"])
 
-    return build
+    def ask(root: Path, words: Sequence[str]) -> Built:
+        began = time.monotonic()
+        commands.run(*words, root, "--state", _state(root), environment=environment)
+        return Built(time.monotonic() - began)
+
+    return Way(name, _forget_state, build, ask=ask)
 
 
 @contextmanager
 def _cold(report: Report) -> Iterator[list[Way]]:
-    yield [Way("cold command", _forget_state, _command_line("off"))]
+    yield [_command_line("cold command", report.index, commands.NO_ENGINE)]
 
 
 @contextmanager
 def _warm(report: Report) -> Iterator[list[Way]]:
-    engine = [sys.executable, "-m", "codeanatomy.cli.main", "engine"]
-    subprocess.run([*engine, "start"], check=True, capture_output=True)
-    while json.loads(subprocess.run([*engine, "status", "--json"], check=True, capture_output=True).stdout)[
-        "rehearsing"
-    ]:
-        time.sleep(1)
-    try:
-        yield [Way("warm command", _forget_state, _command_line("require"))]
-    finally:
-        subprocess.run([*engine, "stop"], check=False, capture_output=True)
+    with commands.engine() as environment:
+        yield [_command_line("warm command", report.index, environment)]
 
 
 @contextmanager
@@ -285,11 +296,11 @@ def _process(report: Report) -> Iterator[list[Way]]:
     from codeanatomy.pipeline.warm import Warm  # noqa: PLC0415
 
     settings = EngineSettings(long_run=True, preload=("codeanatomy.extract", "codeanatomy.store.filewriter"))
-    with open_engine(settings) as spark, closing(Warm(spark)) as warm:
+    with open_engine(settings) as spark, Warm(spark) as warm:
 
         def built(root: Path) -> Built:
             began = time.monotonic()
-            result = warm.build(BuildRequest(root, state=str(_state(root)), index="none"))
+            result = warm.build(BuildRequest(root, state=str(_state(root)), index=report.index))
             return Built(time.monotonic() - began, result.files["rebuilt"])
 
         yield [Way("in process", _forget_state, built)]
@@ -378,7 +389,7 @@ def _text(report: Report, trees: Sequence[str], ways: Sequence[str], rounds: int
     lines = [
         "# Latency: from a change to the graph\n",
         f"`make bench-latency`, {rounds} rounds in turns on {os.cpu_count()} cores, "
-        f"Python {platform.python_version()}, no type index; load of the machine at the end: "
+        f"Python {platform.python_version()}, index: {report.index}; load of the machine at the end: "
         f"{os.getloadavg()[0]:.1f}. Trust the ratios.\n",
         *(f"- {remark}" for remark in report.remarks),
         *([""] if report.remarks else []),

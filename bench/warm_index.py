@@ -19,7 +19,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple
@@ -276,7 +275,7 @@ def builds(corpus: Corpus, spark: SparkSession) -> list[str]:
         "| edit | from scratch, s | of it the index | staying, s | of it the index | ratio, of the index |",
         "|---|---|---|---|---|---|",
     ]
-    with tempfile.TemporaryDirectory() as scratch, closing(Warm(spark)) as process:
+    with tempfile.TemporaryDirectory() as scratch, Warm(spark) as process:
         roots = [copied(corpus, Path(scratch) / name / "tree") for name in ("scratch", "staying")]
         sides = list(zip(roots, (None, process), strict=True))
         for root, warm in sides:

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +66,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def warm(spark: SparkSession) -> Iterator[Warm]:
     """What builds of a process that stays share, on the engine of the tests."""
-    with closing(Warm(spark)) as process:
+    with Warm(spark) as process:
         yield process
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from codeanatomy.pipeline.replay import Replay
     from codeanatomy.pipeline.request import BuildResult
     from codeanatomy.pipeline.verify import Verification
+    from codeanatomy.pipeline.warm import Warm
     from codeanatomy.query.build_diff import BuildDiff
     from codeanatomy.query.changes import Changes
     from codeanatomy.query.graph import Graph
@@ -69,6 +70,7 @@ __all__ = [
     "SymbolDiff",
     "Update",
     "Verification",
+    "Warm",
     "WatchRequest",
     "build",
     "builds",
@@ -108,6 +110,7 @@ _HOMES = {
     "pipeline.replay": ("Replay",),
     "pipeline.request": ("BuildResult",),
     "pipeline.verify": ("Verification",),
+    "pipeline.warm": ("Warm",),
     "query.build_diff": ("BuildDiff",),
     "query.changes": ("Changes",),
     "query.graph": ("Graph",),

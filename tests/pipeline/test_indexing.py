@@ -1,7 +1,6 @@
 """Builds with a semantic index: what it adds to the graph, that it can be verified, and that builds do without it."""
 
 import shutil
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -141,7 +140,7 @@ def test_builds_of_one_process_can_keep_the_indexer(tmp_path, spark, monkeypatch
     for path, text in TYPED.items():
         (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
     request = ca.BuildRequest(root, index="pyrefly")
-    with closing(Warm(spark)) as process:
+    with Warm(spark) as process:
         process.build(request)
         kept = process.indexer(ca.open(root).state.location)
         assert kept.rounds == 1, "the full build let it report on everything"

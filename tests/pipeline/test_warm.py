@@ -4,7 +4,6 @@ That their rows are those of a build from scratch is tested by the step cases an
 """
 
 import shutil
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -26,7 +25,7 @@ from tests.pipeline.test_invalidations import edited, less_sure
 @pytest.fixture
 def own(spark):
     """A process that has built nothing yet."""
-    with closing(Warm(spark)) as process:
+    with Warm(spark) as process:
         yield process
 
 
@@ -38,7 +37,7 @@ def edit(root, number):
 def updated(engine, root, number):
     """Edit the repository and bring it up to date."""
     edit(root, number)
-    result = engine.build(ca.BuildRequest(root))
+    result = ca.build(ca.BuildRequest(root), warm=engine)
     assert result.mode == "incremental"
     return result
 
@@ -215,3 +214,9 @@ def test_only_what_is_used_is_kept():
     assert last.keep("t", 2, lambda: ["read again"]) == ["read again"]
     last.forget("t")
     assert last.keep("t", 1, lambda: ["read again"]) == ["read again"]
+
+
+def test_compiled_code_has_room_for_many_builds(spark):
+    pools = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    room = sum(pool.getUsage().getMax() for pool in pools if "Code" in pool.getName())
+    assert room >= 200 << 20, "the first compiler alone has 48 MB, and a JVM that fills it ends"

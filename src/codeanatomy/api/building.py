@@ -16,13 +16,23 @@ if TYPE_CHECKING:
     from codeanatomy.pipeline.replay import Replay
     from codeanatomy.pipeline.request import BuildResult
     from codeanatomy.pipeline.verify import Verification
+    from codeanatomy.pipeline.warm import Warm
 
 
-def build(request: BuildRequest, *, listener: Listener | None = None, spark: SparkSession | None = None) -> BuildResult:
-    """Bring the graph of a repository up to date, on `spark` if given, else on a session of its own."""
+def build(
+    request: BuildRequest,
+    *,
+    listener: Listener | None = None,
+    spark: SparkSession | None = None,
+    warm: Warm | None = None,
+) -> BuildResult:
+    """Bring the graph of a repository up to date, on `spark` if given, else on a session of its own.
+
+    A process that builds again and again gives `warm`, which has a session and what earlier builds on it left.
+    """
     from codeanatomy.pipeline.run import build as run_build
 
-    return run_build(_normalized(request), listener=listener, spark=spark)
+    return run_build(_normalized(request), listener=listener, spark=warm.spark if warm else spark, warm=warm)
 
 
 def plan(request: BuildRequest, *, listener: Listener | None = None) -> Preview:

@@ -182,8 +182,10 @@ def _conf(settings: EngineSettings, scratch: Path, log: Path) -> dict[str, str]:
 def _java_options(settings: EngineSettings, archive: Path | None) -> list[str]:
     options = archive_options(archive) if archive else []
     if settings.is_local and not settings.long_run:
-        # Only the first compiler: a build of a minute or two ends before the second one pays off.
-        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC" if settings.short_run else "-XX:+UseParallelGC"]
+        # Only the first compiler: a build of a minute or two ends before the second one pays off. By default its code
+        # must fit in 48 MB, a fifth of what both have, and a JVM that keeps generating code dies when that is full.
+        options += ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
+        options.append("-XX:+UseSerialGC" if settings.short_run else "-XX:+UseParallelGC")
     return options
 
 

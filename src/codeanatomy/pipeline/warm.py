@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.rules.compiled import CompiledRule
@@ -42,7 +42,7 @@ class _Indexer(NamedTuple):
 
 
 class Warm:
-    """A Spark session that stays, and what builds on it leave for the next."""
+    """A Spark session that stays, and what builds on it leave for the next; used with `with`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -50,6 +50,12 @@ class Warm:
         self._prepared: dict[bool, tuple[Identity, PreparedRules]] = {}
         self._workspaces: dict[str, _Workspace] = {}
         self._indexers: dict[str, _Indexer] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def build(self, request: BuildRequest, listener: Listener | None = None) -> BuildResult:
         """Bring the graph of a repository up to date."""

@@ -187,7 +187,7 @@ class Server:
             with open_engine(settings) as spark:
                 self._spark = spark
                 _log(f"ready, Spark's log is {log_of(spark)}")
-                with contextlib.closing(Warm(spark)) as self._warm:
+                with Warm(spark) as self._warm:
                     self._decided.set()
                     if options.rehearsals:
                         self._builder.submit(self._rehearse, self._warm)

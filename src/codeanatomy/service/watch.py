@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ class _OwnSession:
 
         if self._warm is None:
             spark = self._stack.enter_context(open_engine(warm_settings(request)))
-            self._warm = self._stack.enter_context(closing(Warm(spark)))
+            self._warm = self._stack.enter_context(Warm(spark))
         found: BuildResult = self._warm.build(request, listener)
         return found
 
