@@ -1,11 +1,11 @@
-"""Many updates in a row by one process that stays: do time and memory grow, and are the rows still right?
+"""Many updates in a row through one engine process: do time and memory grow, and are the rows still right?
 
     python -m bench.endurance [--updates 1000] [--points 10] [--index pyrefly]
 
 A copy of Flask's source release is edited by one small change after the other, of several kinds and in several files,
-and brought up to date after each. At random points, and at the end, the graph is compared with one from scratch. Writes
-bench/ENDURANCE.md: medians per hundred updates. Growth is told from the second hundred on, for the JVM is still
-compiling in the first.
+and brought up to date after each by a command. At random points, and at the end, the graph is compared with one from
+scratch. Writes bench/ENDURANCE.md: medians per hundred updates. Growth is told from the second hundred on, for the JVM
+is still compiling in the first. A row that differs, and an update that is a full build, end in exit code 1.
 """
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
 
-import codeanatomy as ca
+from bench import commands
 from bench.builds import source_release
 from bench.revisions import FLASK
-from codeanatomy.engine.memory import tree_memory_mb
-from codeanatomy.engine.session import open_engine
-from codeanatomy.engine.settings import EngineSettings
-from codeanatomy.pipeline.warm import Warm
 
 RESULTS = Path(__file__).parent / "ENDURANCE.md"
 PART = 100
@@ -41,27 +38,24 @@ def main() -> None:
     points = {*chance.sample(range(1, options.updates), options.points), options.updates}
     seconds: list[float] = []
     memory: list[int] = []
-    differing = 0
-    settings = EngineSettings(long_run=True, preload=("codeanatomy.extract",))
-    with tempfile.TemporaryDirectory() as scratch, open_engine(settings) as spark:
+    with tempfile.TemporaryDirectory() as scratch, commands.engine() as environment:
         root = Path(shutil.copytree(source_release("flask", FLASK), Path(scratch) / "flask"))
-        warm, request = Warm(spark), ca.BuildRequest(root, index=options.index)
-        warm.build(request)
+        build = ("build", root, "--index", options.index)
+        commands.run(*build, environment=environment)
         for number in range(1, options.updates + 1):
             _edit(root, number, chance)
             began = time.monotonic()
-            result = warm.build(request)
+            result = commands.run(*build, environment=environment)
             seconds.append(time.monotonic() - began)
-            if result.mode != "incremental":
-                raise AssertionError(f"update {number} was a {result.mode} build: {result.reasons}")
+            if result["mode"] != "incremental":
+                sys.exit(f"update {number} was a build of mode {result['mode']}: {result['reasons']}")
             if number in points:
-                verified = ca.verify(request, spark=spark)
-                differing += sum(each.only_incremental + each.only_full for each in verified.tables.values())
-                print(f"{number}: {differing} differing rows", flush=True)
+                commands.run("verify", root)  # fails if a row differs
+                print(f"{number}: as from scratch", flush=True)
             if number % PART == 0:
-                memory.append(tree_memory_mb())
+                memory.append(commands.run("engine", "status", environment=environment)["memory_mb"])
                 print(f"{number}: {median(seconds[-PART:]):.2f} s, {memory[-1]:,} MB", flush=True)
-    text = _report(options, seconds, memory, differing)
+    text = _report(options, seconds, memory)
     RESULTS.write_text(text, encoding="utf-8")
     print(text)
 
@@ -84,13 +78,14 @@ def _edit(root: Path, number: int, chance: random.Random) -> None:
             file.write_text(f"{kept}\n\ndef added_{number}():\n    pass\n", encoding="utf-8")
 
 
-def _report(options: argparse.Namespace, seconds: list[float], memory: list[int], differing: int) -> str:
+def _report(options: argparse.Namespace, seconds: list[float], memory: list[int]) -> str:
     parts = [seconds[start : start + PART] for start in range(0, len(seconds), PART)]
     lines = [
         "# Many updates in a row\n",
         f"`python -m bench.endurance --updates {options.updates} --index {options.index}`: updates of Flask {FLASK} by "
-        f"one process. Compared at {options.points} random points and at the end: {differing} differing rows.\n",
-        "| updates | median, s | best, s | memory of the process tree, MB |",
+        f"commands through one engine process. Compared with a build from scratch at {options.points} random points and"
+        " at the end: 0 differing rows.\n",
+        "| updates | median, s | best, s | memory of the engine, MB |",
         "|---|---|---|---|",
     ]
     for number, (part, mb) in enumerate(zip(parts, memory, strict=False)):

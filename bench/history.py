@@ -1,7 +1,7 @@
 """Real histories, replayed: is a build on top of the last one, row for row, a build from scratch?
 
     python -m bench.history [--only NAME] [--releases N] [--small-steps N] [--sample]
-                            [--index pyrefly] [--strategy NAME] [--resume]
+                            [--index pyrefly] [--strategy NAME] [--through engine|watch] [--resume]
     python -m bench.history --git PATH [--commits N]
 
 Consecutive releases of real packages (`releases.txt`), or the last commits of a git repository, are put into one
@@ -11,7 +11,9 @@ each, the graph is built on top of the last build, and `verify` builds it from s
 first version of a history has nothing to build on: it is built and not compared. Digests are carried from build to
 build, so the rows on disk are read back as well and held against what the build says of them.
 
-Everything runs in one process that stays (`pipeline/warm.py`); builds from scratch use nothing of what it keeps.
+Everything runs in one process that stays (`pipeline/warm.py`); builds from scratch use nothing of what it keeps. With
+`--through`, builds are made by commands through an engine process, or by a `watch` that runs while files are written:
+it may build several times on the way, and the figures are those of the last build.
 `ratio` is the build on top of the last one to the build from scratch, without the time to publish the latter. Any
 difference ends in exit code 1, the first differing rows are shown, and the tree and the state are kept. A whole run
 writes bench/HISTORY.md; a part of one is only printed, unless `--out` is given. A run starts clean; with `--resume`,
@@ -30,6 +32,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial, reduce
 from pathlib import Path
@@ -40,6 +43,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import codeanatomy as ca
+from bench import commands
 from bench.builds import CORPORA
 from bench.versions import RELEASES, Release, Version, commits, fetch, in_small_steps, put, releases, unpacked
 from codeanatomy.catalogue.tables import DOCUMENTS, SCIP_DOCUMENTS, STORED_TABLES
@@ -61,6 +65,9 @@ COMMITS = 30
 
 _PRELOAD = ("codeanatomy.extract", "codeanatomy.store.filewriter")
 _CHANGES = ("added", "modified", "deleted", "renamed")
+
+Way = Callable[[ca.BuildRequest, "Warm"], AbstractContextManager[Callable[[], object]]]
+"""How builds are made: gives a function that brings the graph of a request up to date."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +181,8 @@ def main() -> int:
                 _say(f"{history.name}: replayed before")
                 replays.append(finished[history.name])
                 continue
-            replays.append(replay(history, SCRATCH / history.name, request, warm, session_options=True))
+            home, way = SCRATCH / history.name, _WAYS[options.through]
+            replays.append(replay(history, home, request, warm, way=way, session_options=True))
             _remember(replays[-1], key)
     report = _report(replays, missing)
     out = options.out or (RESULTS if _is_whole(options) else None)
@@ -198,6 +206,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--commits", type=int, default=COMMITS, metavar="N", help=f"so many of them ({COMMITS})")
     parser.add_argument("--index", default="none", help="the semantic index to build with (none)")
     parser.add_argument("--strategy", help="the strategy to build with")
+    parser.add_argument("--through", choices=list(_WAYS), default="process", help="who builds (process)")
     parser.add_argument("--resume", action="store_true", help="keep what a killed run of the same code has finished")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the report here")
     options = parser.parse_args()
@@ -207,7 +216,8 @@ def _options() -> argparse.Namespace:
 
 
 def _is_whole(options: argparse.Namespace) -> bool:
-    return not (options.only or options.releases or options.git or options.small_steps > 1)
+    part = options.only or options.releases or options.git
+    return not (part or options.small_steps > 1 or options.through != "process")
 
 
 def _of_releases(options: argparse.Namespace, missing: list[str]) -> Iterator[History]:
@@ -238,8 +248,38 @@ def _of_git(repository: Path, count: int) -> History:
     return History(f"git-{repository.resolve().name}", partial(commits, repository, count))
 
 
+@contextmanager
+def _in_process(asked: ca.BuildRequest, warm: Warm) -> Iterator[Callable[[], object]]:
+    yield partial(warm.build, asked)
+
+
+@contextmanager
+def _by_commands(asked: ca.BuildRequest, warm: Warm) -> Iterator[Callable[[], object]]:
+    with commands.engine() as environment:
+        yield partial(commands.run, "build", *_words(asked), environment=environment)
+
+
+@contextmanager
+def _by_watching(asked: ca.BuildRequest, warm: Warm) -> Iterator[Callable[[], object]]:
+    with commands.engine() as environment, commands.watching(*_words(asked), environment=environment) as wait:
+        yield wait
+
+
+def _words(asked: ca.BuildRequest) -> tuple[object, ...]:
+    return (asked.repo, "--state", asked.state, "--index", asked.index)
+
+
+_WAYS: Mapping[str, Way] = {"process": _in_process, "engine": _by_commands, "watch": _by_watching}
+
+
 def replay(
-    history: History, home: Path, request: Mapping[str, Any], warm: Warm, *, session_options: bool = False
+    history: History,
+    home: Path,
+    request: Mapping[str, Any],
+    warm: Warm,
+    *,
+    way: Way = _in_process,
+    session_options: bool = False,
 ) -> Replay:
     """Build every version in `home` on top of the last and compare; `home` is kept only if something differs.
 
@@ -249,24 +289,25 @@ def replay(
     tree = home / "tree"
     tree.mkdir(parents=True)
     asked = ca.BuildRequest(tree, state=str(home / "state"), **request)
-    before: Version | None = None
-    first, steps = "", list[Step]()
-    for version in history.versions():
-        put(tree, before, version)
-        if before is None:
-            if session_options:
-                _tune(warm.spark, asked)
-            result = warm.build(asked)
-            first = version.name
-            _say(f"{history.name} {first}: {result.files['total']} files, {result.mode} {result.seconds:.1f} s")
-        else:
-            step, verified = _step(version.name, asked, warm)
+    versions = history.versions()
+    before = first = next(versions)
+    put(tree, None, first)
+    if session_options:
+        _tune(warm.spark, asked)
+    steps: list[Step] = []
+    with way(asked, warm) as build:
+        build()
+        built = _last_build(asked)
+        _say(f"{history.name} {first.name}: {built['files']['total']} files, full {built['seconds']:.1f} s")
+        for version in versions:
+            put(tree, before, version)
+            step, verified = _step(version.name, asked, build, warm.spark)
             _say(f"{history.name} {_told(step)}")
             if all(earlier.equal for earlier in steps):
                 _show(verified)
             steps.append(step)
-        before = version
-    done = Replay(history.name, first, tuple(steps))
+            before = version
+    done = Replay(history.name, first.name, tuple(steps))
     if done.equal:
         shutil.rmtree(home)
     return done
@@ -278,14 +319,25 @@ def _tune(spark: SparkSession, asked: ca.BuildRequest) -> None:
         spark.conf.set(option, value)
 
 
-def _step(version: str, asked: ca.BuildRequest, warm: Warm) -> tuple[Step, ca.Verification]:
-    result = warm.build(asked)
+def _last_build(asked: ca.BuildRequest) -> dict[str, Any]:
+    return ca.builds(ca.Repository(asked.repo, asked.state))[0].as_json()
+
+
+def _step(
+    version: str, asked: ca.BuildRequest, build: Callable[[], object], spark: SparkSession
+) -> tuple[Step, ca.Verification]:
+    before = _last_build(asked)
+    build()
+    last = _last_build(asked)
+    if last["build_id"] == before["build_id"]:
+        files = {**dict.fromkeys(last["files"], 0), "total": last["files"]["total"]}
+        last |= {"mode": "noop", "files": files, "seconds": 0.0}
     clock = FullClock()
-    verified = ca.verify(asked, listener=clock, spark=warm.spark)
-    files = result.files
+    verified = ca.verify(asked, listener=clock, spark=spark)
+    files = last["files"]
     step = Step(
         version=version,
-        mode=str(result.mode),
+        mode=last["mode"],
         files=files["total"],
         added=files["added"],
         modified=files["modified"],
@@ -294,10 +346,10 @@ def _step(version: str, asked: ca.BuildRequest, warm: Warm) -> tuple[Step, ca.Ve
         impacted=files["impacted"],
         rebuilt=files["rebuilt"],
         unchanged_rows=files.get("unchanged_rows", 0),
-        seconds=result.seconds,
+        seconds=last["seconds"],
         full_seconds=clock.seconds,
         differing=sum(table.only_incremental + table.only_full for table in verified.tables.values()),
-        misstated=tuple(_misstated(asked, warm.spark)),
+        misstated=tuple(_misstated(asked, spark)),
     )
     return step, verified
 
@@ -424,7 +476,10 @@ def _key(options: argparse.Namespace) -> str:
     package = Path(ca.__file__).parent
     sources = [*sorted(package.rglob("*.py")), *sorted(package.rglob("*.sql")), Path(__file__), RELEASES]
     head = head_commit(options.git) if options.git else None
-    wanted = (options.index, options.strategy, options.releases, options.small_steps, head, options.commits)
+    wanted = (
+        (options.index, options.strategy, options.through),
+        (options.releases, options.small_steps, head, options.commits),
+    )
     asked = repr(wanted).encode()
     return hashlib.sha256(b"\0".join([asked, *(file.read_bytes() for file in sources)])).hexdigest()
 

@@ -3,8 +3,9 @@
     python -m bench.revisions BASE [--only flask] [--rounds 2] [--updates 6]
 
 The working tree against the revision BASE, in one run and in turns, on the same trees. Cold: a process of the command
-line for each build. Warm: one process and one Spark session for all of them, the first full build and half of the
-updates not counted. Prints a table, and writes bench/REVISIONS.md. Trust the ratios; the seconds are the machine's.
+line for each build. Warm: one process and one Spark session for all of them, with what they leave for the next (`Warm`)
+if the revision has that; the first full build and half of the updates are not counted. Prints a table, and writes
+bench/REVISIONS.md. Trust the ratios; the seconds are the machine's.
 """
 
 from __future__ import annotations
@@ -29,24 +30,26 @@ MEASURES = ("cold, full", "cold, one-file update", "warm, full", "warm, one-file
 
 WARM = """
 import json, sys, time
+from contextlib import nullcontext
 from pathlib import Path
-from codeanatomy import BuildRequest, build
+import codeanatomy as ca
 from codeanatomy.engine.session import open_engine
 from codeanatomy.engine.settings import EngineSettings
 
 root, edited, updates = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 settings = EngineSettings(shuffle_partitions=8, preload=("codeanatomy.extract",))
 times = {"full": [], "update": []}
-with open_engine(settings) as spark:
+with open_engine(settings) as spark, ca.Warm(spark) if "Warm" in ca.__all__ else nullcontext() as warm:
+    on = {"warm": warm} if warm else {"spark": spark}
     for state in ("first", "second"):
         began = time.monotonic()
-        build(BuildRequest(root, state=f"{root}-{state}", index="none"), spark=spark)
+        ca.build(ca.BuildRequest(root, state=f"{root}-{state}", index="none"), **on)
         times["full"].append(time.monotonic() - began)
     for number in range(2 * updates):
         with (root / edited).open("a") as file:
             file.write(f"\\n\\ndef _bench_{number}():\\n    return {number}\\n")
         began = time.monotonic()
-        build(BuildRequest(root, state=f"{root}-second", index="none"), spark=spark)
+        ca.build(ca.BuildRequest(root, state=f"{root}-second", index="none"), **on)
         times["update"].append(time.monotonic() - began)
 print(json.dumps(times))
 """
