@@ -17,6 +17,9 @@
 - Every case has a `main.py`; further files follow, each under its own `[file …]`.
 - A call is `caller -> callee`, both qualified names. The list is complete: each pair the program's code can make, once.
 - `caller -> callee  # why` is a call that running the program does not show: a branch not taken, say.
+- After `[calls]`, `[implicit]` may list what is called without being written as a call: by an operator, by a protocol
+  (`len(a)`, `str(a)`, attribute methods), or by a builtin that was given a function. Such a list is complete, too; a
+  case without one says nothing of them. They are no part of `calls`.
 
 `check_cases` holds the lists against what running the programs shows.
 """
@@ -34,7 +37,7 @@ Call = tuple[str, str]
 
 DIRECTORY: Final = Path(__file__).parent / "cases"
 
-_HEADER: Final = re.compile(r"\[(case|file|needs flow|not run|calls|end)(?: (\S+))?\]")
+_HEADER: Final = re.compile(r"\[(case|file|needs flow|not run|calls|implicit|end)(?: (\S+))?\]")
 _NAMED: Final = frozenset({"case", "file"})
 _CASE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _CALL: Final = re.compile(r"(\S+) -> (\S+)(?:  # (\S.*))?")
@@ -42,7 +45,10 @@ _CALL: Final = re.compile(r"(\S+) -> (\S+)(?:  # (\S.*))?")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program and the calls it makes; `unseen` are those that running it does not show."""
+    """A program and the calls it makes; `unseen` are those that running it does not show.
+
+    `implicit` are the calls that are not written as calls; None if the case does not say.
+    """
 
     category: str
     name: str
@@ -52,6 +58,7 @@ class Case:
     unseen: frozenset[Call] = frozenset()
     not_run: bool = False
     remark: str = ""
+    implicit: frozenset[Call] | None = None
 
 
 class CaseError(ValueError):
@@ -69,6 +76,7 @@ class _Draft:
     markers: set[str] = field(default_factory=set)
     files: dict[str, list[str]] = field(default_factory=dict)
     calls: dict[Call, str] = field(default_factory=dict)
+    implicit: dict[Call, str] | None = None
 
 
 def load_cases(directory: Path = DIRECTORY) -> tuple[Case, ...]:
@@ -114,7 +122,9 @@ def _line(draft: _Draft, header: re.Match[str] | None, line: str, place: str) ->
     elif draft.section == "file":
         draft.block.append(line)
     elif draft.section == "calls":
-        _call(draft, line, place)
+        _call(draft, draft.calls, line, place)
+    elif draft.section == "implicit" and draft.implicit is not None:
+        _call(draft, draft.implicit, line, place)
     elif draft.section == "case" and not draft.markers and line.startswith("# "):
         draft.remark.append(line[2:])
     else:
@@ -126,8 +136,13 @@ def _section(draft: _Draft, section: str, name: str | None, place: str) -> None:
         raise CaseError(f"{place}: case {draft.name} has no [end]")
     if (name is not None) != (section in _NAMED):
         raise CaseError(f"{place}: [{section}] {'needs a' if section in _NAMED else 'takes no'} name")
-    if draft.section == "calls":
-        raise CaseError(f"{place}: after [calls] comes [end]")
+    if draft.section == "calls" and section == "implicit":
+        draft.section, draft.implicit = section, {}
+        return
+    if draft.section in ("calls", "implicit"):
+        raise CaseError(f"{place}: after [{draft.section}] comes [end]")
+    if section == "implicit":
+        raise CaseError(f"{place}: [implicit] comes after [calls]")
     if section == "file" and name is not None:
         if name in draft.files:
             raise CaseError(f"{place}: there is already a file {name}")
@@ -140,28 +155,30 @@ def _section(draft: _Draft, section: str, name: str | None, place: str) -> None:
     draft.section = section
 
 
-def _call(draft: _Draft, line: str, place: str) -> None:
+def _call(draft: _Draft, calls: dict[Call, str], line: str, place: str) -> None:
     match = _CALL.fullmatch(line)
     if match is None:
         raise CaseError(f"{place}: expected `caller -> callee`, found {line!r}")
     call = (match[1], match[2])
-    if call in draft.calls:
+    if call in draft.calls or call in calls:
         raise CaseError(f"{place}: {line!r} is there twice")
-    draft.calls[call] = match[3] or ""
+    calls[call] = match[3] or ""
 
 
 def _case(category: str, draft: _Draft, place: str) -> Case:
     if "main.py" not in draft.files:
         raise CaseError(f"{place}: case {draft.name} has no [file main.py]")
-    if draft.section != "calls":
+    if draft.section not in ("calls", "implicit"):
         raise CaseError(f"{place}: case {draft.name} has no [calls]")
+    listed = draft.calls | (draft.implicit or {})
     return Case(
         category=category,
         name=draft.name,
         needs_flow="needs flow" in draft.markers,
         files={path: "".join(f"{line}\n" for line in lines) for path, lines in draft.files.items()},
         calls=frozenset(draft.calls),
-        unseen=frozenset(call for call, why in draft.calls.items() if why),
+        unseen=frozenset(call for call, why in listed.items() if why),
         not_run="not run" in draft.markers,
         remark=" ".join(draft.remark),
+        implicit=None if draft.implicit is None else frozenset(draft.implicit),
     )

@@ -3,7 +3,8 @@
 python -m bench.accuracy.check_cases [--verbose] [NAME …]
 
 A call that is seen and not expected is an error, and so is an expected name that no file defines. A call that is
-expected and not seen is a warning, unless the case says why.
+expected and not seen is a warning, unless the case says why. Where a case lists its implicit calls, the same holds for
+what was entered otherwise than by a written call.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ def check(case: Case) -> Iterator[tuple[str, str]]:
             yield "error", f"{path}: {error}"
             return
         known |= {name for node, name in definitions(modules[path], [tree]) if not isinstance(node, ast.ClassDef)}
-    named = {caller for caller, _ in case.calls} | {callee for _, callee in case.calls if _top(callee) in tops}
+    implicit = case.implicit or frozenset()
+    listed = case.calls | implicit
+    named = {caller for caller, _ in listed} | {callee for _, callee in case.calls if _top(callee) in tops}
+    named |= {callee for _, callee in implicit}
     yield from (("error", f"nothing is called {name}") for name in sorted(named - known))
     if case.not_run:
         return
@@ -64,9 +68,11 @@ def check(case: Case) -> Iterator[tuple[str, str]]:
     if failure:
         yield "error", f"the program fails: {failure}"
     yield from (("error", f"seen, not expected: {_arrow(call)}") for call in sorted(seen - case.calls))
-    yield from (("error", f"said not to be seen: {_arrow(call)}") for call in sorted(seen & case.unseen))
+    yield from (("error", f"said not to be seen: {_arrow(call)}") for call in sorted((seen | aside) & case.unseen))
     yield from (("warning", f"not seen: {_arrow(call)}") for call in sorted(case.calls - seen - case.unseen))
-    yield from (("note", f"not a call: {_arrow(call)}") for call in sorted(aside))
+    yield from (("warning", f"not seen, implicit: {_arrow(call)}") for call in sorted(implicit - aside - case.unseen))
+    kind = "note" if case.implicit is None else "error"
+    yield from ((kind, f"not a written call: {_arrow(call)}") for call in sorted(aside - implicit))
 
 
 def _observe(

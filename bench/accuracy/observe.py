@@ -6,7 +6,11 @@ Two ways of looking, because neither shows everything:
   makes the call and what is called. Decorators and classes that are raised are noted likewise, and definitions note
   the name of their code object.
 - `sys.setprofile` shows what is entered without being written as a call: properties, `with`, iteration. A function
-  entered in any other way (an operator, a callback from C) is not a call of the contract; it is told `aside`.
+  entered in any other way (an operator, a callback from C) is not a written call; it is told `aside`. A generator or
+  coroutine that goes on is none at all.
+
+A call of what `functools.partial` made is a call of the function inside. A method of a generator or coroutine (`send`)
+has no name in the contract and is not told.
 
 Standard input is a JSON object: `top`, the directory of the program; `modules`, the module name of each path;
 `outside`, the expected callees that are not part of the program. Standard output is another: `calls`, `aside`, `error`.
@@ -26,12 +30,16 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.machinery import FileFinder, SourceFileLoader
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from pathlib import Path
 from types import (
+    AsyncGeneratorType,
     BuiltinFunctionType,
     CodeType,
+    CoroutineType,
     FrameType,
     FunctionType,
+    GeneratorType,
     MethodType,
     MethodWrapperType,
     ModuleType,
@@ -43,10 +51,12 @@ _DEFINE, _CALLS, _DECORATES = "__observe_define__", "__observe_call__", "__obser
 _RAISES = "__observe_raise__"
 
 _WITH: Final = frozenset({"__enter__", "__exit__", "__aenter__", "__aexit__"})
-_ITERATION: Final = frozenset({"__iter__", "__next__"})
-_ITERATES: Final = frozenset({"GET_ITER", "FOR_ITER"})
+_ITERATION: Final = frozenset({"__iter__", "__next__", "__aiter__", "__anext__"})
+_ITERATES: Final = frozenset({"GET_ITER", "FOR_ITER", "GET_AITER", "GET_ANEXT", "SEND"})
 _ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"})
 _TRANSPARENT: Final = (FunctionType, staticmethod, classmethod, type(functools.lru_cache(lambda: None)))
+_NAMELESS: Final = (GeneratorType, CoroutineType, AsyncGeneratorType)
+_LAZY: Final = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
@@ -200,10 +210,17 @@ class _Observer:
             or (name in _ITERATION and operation in _ITERATES)
             or (operation in _ATTRIBUTES and not name.startswith("__"))
         )
-        (self.calls if counts else self.aside).add((caller, callee))
+        if counts:
+            self.calls.add((caller, callee))
+        elif name.startswith("__") or not frame.f_code.co_flags & _LAZY:
+            self.aside.add((caller, callee))
 
     def _name(self, callee: Any) -> str | None:
         """The qualified name by which the contract knows a callee; None if its call is not to be listed."""
+        while isinstance(callee, functools.partial):
+            callee = callee.func
+        if isinstance(callee, BuiltinFunctionType) and isinstance(callee.__self__, _NAMELESS):
+            return None
         if isinstance(callee, type):
             if callee.__module__.partition(".")[0] not in self._tops:
                 return self._outside_name(callee)
