@@ -38,10 +38,10 @@ def engine() -> Iterator[Mapping[str, str]]:
 
 
 @contextmanager
-def watching(*words: object, environment: Mapping[str, str]) -> Iterator[Callable[[], None]]:
+def watching(*words: object, index: object, environment: Mapping[str, str]) -> Iterator[Callable[[], None]]:
     """A `watch` of a repository, and a function that waits until the graph is that of the tree."""
     process = subprocess.Popen(
-        [*PROGRAM, "watch", *map(str, words), "--json"],
+        [*PROGRAM, "watch", *map(str, (*words, "--index", index)), "--json"],
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -50,8 +50,12 @@ def watching(*words: object, environment: Mapping[str, str]) -> Iterator[Callabl
         start_new_session=True,
     )
 
+    def is_fresh() -> bool:
+        status = [*PROGRAM, "status", *map(str, words), "--check", "--quiet"]  # fails before the first build, too
+        return subprocess.run(status, check=False, capture_output=True, env=environment).returncode == 0
+
     def wait() -> None:
-        while not run("status", *words, environment=environment)["fresh"]:
+        while not is_fresh():
             line = process.stdout.readline() if process.stdout else ""
             if not line or json.loads(line)["error"]:
                 raise RuntimeError(f"watch failed: {line}")

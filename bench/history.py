@@ -256,17 +256,20 @@ def _in_process(asked: ca.BuildRequest, warm: Warm) -> Iterator[Callable[[], obj
 @contextmanager
 def _by_commands(asked: ca.BuildRequest, warm: Warm) -> Iterator[Callable[[], object]]:
     with commands.engine() as environment:
-        yield partial(commands.run, "build", *_words(asked), environment=environment)
+        yield partial(commands.run, "build", *_place(asked), "--index", asked.index, environment=environment)
 
 
 @contextmanager
 def _by_watching(asked: ca.BuildRequest, warm: Warm) -> Iterator[Callable[[], object]]:
-    with commands.engine() as environment, commands.watching(*_words(asked), environment=environment) as wait:
+    with (
+        commands.engine() as environment,
+        commands.watching(*_place(asked), index=asked.index, environment=environment) as wait,
+    ):
         yield wait
 
 
-def _words(asked: ca.BuildRequest) -> tuple[object, ...]:
-    return (asked.repo, "--state", asked.state, "--index", asked.index)
+def _place(asked: ca.BuildRequest) -> tuple[object, ...]:
+    return asked.repo, "--state", asked.state
 
 
 _WAYS: Mapping[str, Way] = {"process": _in_process, "engine": _by_commands, "watch": _by_watching}

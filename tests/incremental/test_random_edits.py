@@ -340,7 +340,9 @@ def test_any_edits_give_the_rows_of_a_build_from_scratch_with_an_index(tmp_path,
 
 
 @pytest.mark.slow
-def test_any_edits_done_by_workers_give_the_rows_of_a_build_from_scratch(tmp_path, spark, done_by_workers):
+def test_any_edits_done_by_workers_give_the_rows_of_a_build_from_scratch(
+    tmp_path, spark, always_updated, done_by_workers
+):
     run_machine(spark, tmp_path, "hybrid")
 
 
