@@ -6,6 +6,7 @@ decoded when it is first looked up, so that an index costs only what is read of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
@@ -96,6 +97,7 @@ class Pass(NamedTuple):
     arguments: tuple[Argument, ...]
 
 
+_PLACE: Final = re.compile(r" (?:\(|&)([0-9a-f]+)")
 _NO_PARAMETERS: Final = Parameters(None, is_class=False, names=(), marks=())
 
 
@@ -111,7 +113,27 @@ class FileNames:
     signatures: dict[str, str] = field(default_factory=dict)
     stars: list[Slot] = field(default_factory=list)
     exports: list[tuple[str, str | None, str | None]] = field(default_factory=list)
-    read_passes: Callable[[], Iterable[tuple[Any, ...]]] = tuple
+    read_passes: Callable[[], Iterable[tuple[Any, ...]]] = field(default=tuple, compare=False)
+
+    def says_the_same(self, other: FileNames) -> bool:
+        """Whether others can see no difference: names are bound to the same, at places where the same is passed."""
+        return self == other and self._visible_passes == other._visible_passes
+
+    @cached_property
+    def _visible_passes(self) -> dict[str, Pass]:
+        """The passes at the places that terms of slots name, and at those that these name in turn."""
+        slots = [*self.names.values(), *self.returns.values(), *self.return_types.values(), *self.yields.values()]
+        for cls in self.classes.values():
+            slots += (*cls.bases, *cls.members.values(), *cls.attributes.values(), *cls.setters.values())
+        pending = [term for slot in slots for term in slot.alternatives]
+        visible: dict[str, Pass] = {}
+        while pending:
+            for place in _PLACE.findall(pending.pop()):
+                passed = self.sites.get(place)
+                if passed is not None and place not in visible:
+                    visible[place] = passed
+                    pending += (*passed.target, *(term for each in passed.arguments for term in each.terms))
+        return visible
 
     @cached_property
     def passes(self) -> tuple[Pass, ...]:

@@ -147,6 +147,8 @@ class Resolver:
     def __init__(self, index: Index, flow: Flow | None = None) -> None:
         self.index = index
         self.flow = flow or Flow()
+        # What classes inherit never depends on what is passed: MROs are searched for by a resolver without slots.
+        self._without_flow = Resolver(index) if flow is not None else None
         self._final: dict[_Key, _SearchResult] = {}
         self._flowing: dict[_Key, _SearchResult] = {}
         self._slots_read = 0
@@ -393,6 +395,10 @@ class Resolver:
                 _merge(found, held, how)
         return found, trail
 
+    def _attribute_entry(self, name: str) -> Trail:
+        """The entry of a trail for an attribute that could be set from elsewhere, if anything was followed so far."""
+        return _NO_TRAIL if self._without_flow is None else frozenset((f"=.{name}",))
+
     def _parameter(self, file: ModuleFile, key: str, name: str) -> Result:
         """What callers pass to a parameter."""
         held, trail = self.read_slot(parameter_slot(file.file_id, key, name))
@@ -556,6 +562,8 @@ class Resolver:
         if found is None and slot is not None:
             found, looked_at = self._evaluate_slot(file, slot)
             trail |= looked_at
+        if name not in self.flow.assigned:
+            return found, trail | self._attribute_entry(name)
         assigned, looked_at = self._with_slots(EMPTY, [variable_slot(file.file_id, name)], How.ASSIGNMENT)
         if assigned:
             found = dict(found or EMPTY)
@@ -663,6 +671,8 @@ class Resolver:
             return self._search_once(("super", value.cls, value.receiver, name), self._search_super, EMPTY)
         if isinstance(value, (Function, Decorated)):
             function = value if isinstance(value, Function) else value.value
+            if name not in self.flow.assigned:
+                return EMPTY, self._attribute_entry(name)
             return self._with_slots(EMPTY, [attribute_slot(function, name)])
         if isinstance(value, Container):
             if name == "__class__" or not value.class_name:
@@ -722,6 +732,8 @@ class Resolver:
 
     def _search_instance_and_slots(self, cls: Class, name: str) -> Result:
         found, trail = self._search_instance(cls, name)
+        if name not in self.flow.assigned:
+            return found, trail | self._attribute_entry(name)
         mro, _ = self._mro(cls)
         classes = [entry.value for entry in mro if isinstance(entry.value, Class)]
         assigned, looked_at = self._with_slots(
@@ -737,6 +749,8 @@ class Resolver:
 
     def _search_class_and_slots(self, cls: Class, name: str) -> Result:
         found, trail = self._search_class(cls, name)
+        if name not in self.flow.assigned:
+            return found, trail | self._attribute_entry(name)
         mro, _ = self._mro(cls)
         slots = [attribute_slot(entry.value, name) for entry in mro if isinstance(entry.value, Class)]
         result, looked_at = self._with_slots(found, slots, How.ASSIGNMENT)
@@ -863,7 +877,16 @@ class Resolver:
 
         If there are too many, the last one consists of the class itself and a limit.
         """
-        return self._search_once(("mros", cls), self._search_mros, [self._mro_entry(cls)])
+        if self._without_flow is None:
+            return self._search_once(("mros", cls), self._search_mros, [self._mro_entry(cls)])
+        known = self._final.get(("mros", cls))
+        if known is None:
+            mros, trail = self._without_flow.search(lambda: self._without_flow._mros(cls))  # type: ignore[union-attr]
+            if len(trail) > _WIDE_TRAIL:
+                trail = cast("Trail", frozenset((trail,)))
+                self._has_folded_trails = True
+            known = self._final["mros", cls] = (mros, trail)
+        return known
 
     def _mro_entry(self, cls: Class) -> MroEntry:
         file = self.index.files[cls.file_id]

@@ -12,7 +12,7 @@ A slot is named by what it belongs to, so that its name depends on no offset:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from codeanatomy.resolve.values import EMPTY, Class, Container, Found, Function
@@ -67,11 +67,20 @@ def entry_of(slot: str) -> str:
 
 
 class Flow:
-    """What slots hold, as a resolver reads it; `is_complete` if nothing will be added any more."""
+    """What slots hold, as a resolver reads it.
 
-    def __init__(self, contents: Contents = NOTHING_FLOWS, *, is_complete: bool = True) -> None:
+    `assigned` are the names of the attributes that may be set from elsewhere, if something may still be added: no other
+    name needs a look. Otherwise they are those that slots hold.
+    """
+
+    def __init__(self, contents: Contents = NOTHING_FLOWS, assigned: Collection[str] | None = None) -> None:
         self.contents = contents
-        self.is_complete = is_complete
+        self.is_complete = assigned is None
+        self.assigned = (
+            frozenset(slot.rpartition(":")[2] for slot in contents if is_attribute(slot))
+            if assigned is None
+            else frozenset(assigned)
+        )
 
     def read(self, slot: str) -> Found:
         """What a slot holds."""

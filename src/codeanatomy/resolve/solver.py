@@ -1,32 +1,52 @@
-"""The fixpoint of value flow, round by round.
+"""The fixpoint of value flow, round by round, from scratch or from what an earlier solution knows.
 
-In round n every pass is evaluated over what the slots hold after round n - 1; all that they write is added at once. So
-what a slot holds after round n depends on the passes alone, whatever the order in which they are evaluated, and on any
-number of workers. It ends when a round adds nothing. A pass is evaluated again only in rounds in which a slot that it
-read holds more than before: otherwise it would write the same.
+Rounds
+    In round n every pass is evaluated over what the slots hold after round n - 1; all that they write is added at once.
+    So what a slot holds after round n depends on the passes alone, whatever the order in which they are evaluated, and
+    on any number of workers. It ends when a round adds nothing. A pass is evaluated again only in rounds in which a
+    slot that it read holds more than before: otherwise it would write the same.
 
 Too many
     A slot that would hold more than `MAX_VALUES` values after a round holds *too many* from then on: what it held
     before that round, the value `LIMIT`, and nothing else any more. That is a function of the rounds, too.
+
+From an earlier solution (`previous`)
+    The same rounds are gone through, from nothing. But an evaluation is taken from the earlier solution if the pass is
+    not *stale* (its content and what its trail has of modules did not change) and everything that it read holds now
+    what it held then. So the new solution equals one from scratch in every evaluation of every round: what rested on a
+    caller that is gone is not derived again, around circles neither, and what rests on others still is. Nothing is
+    taken away step by step, so there is nothing that could be forgotten or taken away twice.
+
+    What a slot held in which round is remembered as a digest (`Solution.versions`). Attributes are read by name along
+    MROs; an evaluation is taken to have read all of them that belong to a module of its trail.
+
+Tested by tests/resolve/test_flow.py: order, bounds, and random programs and edits against solutions from scratch.
 """
 
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
+from operator import itemgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from codeanatomy.resolve.flow import Write, writes_of
-from codeanatomy.resolve.index import Index
+from codeanatomy.resolve.index import Index, ModuleFile
 from codeanatomy.resolve.resolver import RECURSION_LIMIT, Resolver
-from codeanatomy.resolve.slots import Flow, entry_of
+from codeanatomy.resolve.slots import Flow, entry_of, file_of, is_attribute
 from codeanatomy.resolve.values import LIMIT, Found, How, Trail, Value
 
-MAX_VALUES: Final = 32
+MAX_VALUES: Final = 16
 """The number of values that a slot can hold."""
 
+_NEVER: Final = 1 << 30
 _K = TypeVar("_K", bound=Hashable)
+
+Written = tuple[tuple[Write, ...], Trail]
+"""What a pass writes, and what that depends on."""
 
 
 class Evaluation(NamedTuple):
@@ -37,63 +57,85 @@ class Evaluation(NamedTuple):
     trail: Trail
 
 
-Evaluate = Callable[[_K], tuple[tuple[Write, ...], Trail]]
-"""What a pass writes over what the slots hold now."""
-
-
 @dataclass
 class Solution(Generic[_K]):
-    """What slots hold, and how it came to that: the evaluations of each pass, in order."""
+    """What slots hold, and how it came to that: the evaluations of each pass, in order.
+
+    `full` are the slots that hold too many. `versions` has a digest of what was read under each entry of a trail (a
+    slot, or the attributes of a module) by the round after which it was so.
+    """
 
     contents: dict[str, Found] = field(default_factory=dict)
     history: dict[_K, list[Evaluation]] = field(default_factory=dict)
     full: set[str] = field(default_factory=set)
+    versions: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     rounds: int = 0
 
+    def version(self, entry: str, after_round: int) -> int:
+        """The digest of what an entry of a trail stood for after a round; 0 if that was nothing."""
+        versions = self.versions.get(entry)
+        if not versions:
+            return 0
+        at = bisect_right(versions, after_round, key=itemgetter(0))
+        return versions[at - 1][1] if at else 0
 
-def solve(passes: Iterable[_K], solution: Solution[_K], evaluate: Evaluate[_K], grew: Callable[[], None]) -> None:
-    """Solve from scratch into an empty `solution`, whose contents `evaluate` reads; `grew` is called every round."""
+    def changed_slots(self, other: Solution[_K]) -> set[str]:
+        """The slots that hold something else than in another solution."""
+        slots = self.contents.keys() | other.contents.keys()
+        return {slot for slot in slots if self.contents.get(slot) != other.contents.get(slot)}
+
+
+@dataclass(frozen=True)
+class Problem(Generic[_K]):
+    """The passes to solve for.
+
+    `evaluate` tells what a pass writes over the contents of `solution`; `grew` is called when those have changed.
+    `module_of` is the module of a file.
+    """
+
+    passes: Collection[_K]
+    solution: Solution[_K]
+    evaluate: Callable[[_K], Written]
+    grew: Callable[[], None]
+    module_of: Callable[[str], str]
+
+
+def solve(
+    problem: Problem[_K], previous: Solution[_K] | None = None, stale: Collection[_K] = frozenset()
+) -> Solution[_K]:
+    """Solve into the empty solution of the problem; with what a `previous` one knows of passes that are not `stale`."""
+    solution = problem.solution
     readers: dict[str, set[_K]] = {}
-    pending: Collection[_K] = list(passes)
+    pending: Collection[_K] = problem.passes
     while pending:
         added: dict[str, Found] = {}
         for key in pending:
-            writes, trail = evaluate(key)
-            before = solution.history.setdefault(key, [])
-            before.append(Evaluation(solution.rounds, writes, trail))
+            known = _known(key, solution, previous) if previous is not None and key not in stale else None
+            writes, trail = known if known is not None else problem.evaluate(key)
+            solution.history.setdefault(key, []).append(Evaluation(solution.rounds, writes, trail))
             for entry in trail:
                 if entry.startswith("="):
                     readers.setdefault(entry, set()).add(key)
             for slot, value, how in writes:
                 _add(added.setdefault(slot, {}), value, how)
         solution.rounds += 1
-        changed = add_round(solution.contents, solution.full, added)
-        grew()
-        pending = {key: None for slot in sorted(changed) for key in _sorted(readers.get(entry_of(slot), ()))}
-
-
-PassKey = tuple[str, int]
-"""A pass: its file, and its number among those of the file."""
-
-
-def flow_of(index: Index, file_ids: Iterable[str] | None = None) -> Solution[PassKey]:
-    """Value flow through all files of an index, from scratch."""
-    solution: Solution[PassKey] = Solution()
-    resolver = Resolver(index, Flow(solution.contents, is_complete=False))
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
-
-    def evaluate(key: PassKey) -> tuple[tuple[Write, ...], Trail]:
-        file = index.files[key[0]]
-        return writes_of(resolver, file, index.names(file).passes[key[1]])
-
-    files = [index.files[each] for each in (file_ids if file_ids is not None else sorted(index.files))]
-    keys = [(file.file_id, number) for file in files for number in range(len(index.names(file).passes))]
-    solve(keys, solution, evaluate, resolver.slots_changed)
+        changed = _add_round(solution, added)
+        _add_versions(solution, changed, problem.module_of)
+        problem.grew()
+        entries = {entry_of(slot) for slot in changed}
+        pending = dict.fromkeys(key for entry in entries for key in readers.get(entry, ()))
     return solution
 
 
-def _sorted(keys: Collection[_K]) -> list[_K]:
-    return sorted(keys, key=repr) if len(keys) > 1 else list(keys)
+def _known(key: _K, solution: Solution[_K], previous: Solution[_K]) -> Written | None:
+    """What the previous solution knows a pass to write over what the slots hold now; None if it does not know."""
+    for evaluation in previous.history.get(key, ()):
+        if all(
+            solution.version(entry, solution.rounds) == previous.version(entry, evaluation.round)
+            for entry in evaluation.trail
+        ):
+            return evaluation.writes, evaluation.trail
+    return None
 
 
 def _add(found: Found, value: Value, how: int) -> None:
@@ -102,27 +144,86 @@ def _add(found: Found, value: Value, how: int) -> None:
         found[value] = how
 
 
-def add_round(contents: dict[str, Found], full: set[str], added: Mapping[str, Found]) -> set[str]:
+def _add_round(solution: Solution[_K], added: Mapping[str, Found]) -> set[str]:
     """Add to slots what one round wrote; returns the slots that hold more than before."""
     changed: set[str] = set()
     for slot, values in added.items():
-        if slot in full:
+        if slot in solution.full:
             continue
-        held = contents.get(slot, {})
+        held = solution.contents.get(slot, {})
         new = {value: how | How.FLOW for value, how in values.items() if (how | How.FLOW) < held.get(value, _NEVER)}
         if not new:
             continue
         changed.add(slot)
         if len(held.keys() | new.keys()) > MAX_VALUES:
-            full.add(slot)
+            solution.full.add(slot)
             new = {LIMIT: How.FLOW}
-        contents[slot] = {**held, **dict(sorted(new.items(), key=value_order))}
+        solution.contents[slot] = {**held, **dict(sorted(new.items(), key=_value_order))}
     return changed
 
 
-_NEVER: Final = 1 << 30
-
-
-def value_order(item: tuple[Value, Any]) -> str:
-    """A total order of values."""
+def _value_order(item: tuple[Value, Any]) -> str:
     return repr(item[0])
+
+
+def _add_versions(solution: Solution[_K], changed: Iterable[str], module_of: Callable[[str], str]) -> None:
+    """Remember what the entries of trails that stand for changed slots stand for now.
+
+    The attributes of a module have the sum of the digests of their slots.
+    """
+    for slot in changed:
+        digest = _digest(slot, solution.contents[slot])
+        versions = solution.versions.setdefault(f"={slot}", [])
+        before = versions[-1][1] if versions else 0
+        versions.append((solution.rounds, digest))
+        if is_attribute(slot):
+            of_module = solution.versions.setdefault(module_of(file_of(slot)), [])
+            total = (of_module[-1][1] if of_module else 0) - before + digest
+            if of_module and of_module[-1][0] == solution.rounds:
+                of_module[-1] = (solution.rounds, total)
+            else:
+                of_module.append((solution.rounds, total))
+
+
+def _digest(slot: str, held: Found) -> int:
+    return int.from_bytes(sha256(repr((slot, held)).encode()).digest()[:12], "big")
+
+
+PassKey = tuple[str, int]
+"""A pass: its file, and its number among those of the file."""
+
+
+def flow_of(
+    index: Index, previous: Solution[PassKey] | None = None, stale: Collection[PassKey] = frozenset()
+) -> Solution[PassKey]:
+    """Value flow through all files of an index."""
+    solution: Solution[PassKey] = Solution()
+    files = list(index.files.values())
+    resolver = Resolver(index, Flow(solution.contents, _assigned_names(index, files)))
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
+
+    def evaluate(key: PassKey) -> Written:
+        file = index.files[key[0]]
+        return writes_of(resolver, file, index.names(file).passes[key[1]])
+
+    keys = [(file.file_id, number) for file in files for number in range(len(index.names(file).passes))]
+    problem = Problem(keys, solution, evaluate, resolver.slots_changed, lambda each: index.files[each].module)
+    return solve(problem, previous, stale)
+
+
+def stale_passes(
+    previous: Solution[PassKey], changed_files: Collection[str], changed_entries: Collection[str]
+) -> set[PassKey]:
+    """The passes that must be evaluated again: of changed files, and those whose trail met a changed module."""
+    entries = frozenset(changed_entries)
+    return {
+        key
+        for key, evaluations in previous.history.items()
+        if key[0] in changed_files or any(not entries.isdisjoint(each.trail) for each in evaluations)
+    }
+
+
+def _assigned_names(index: Index, files: Iterable[ModuleFile]) -> set[str]:
+    """The names of attributes that files set on something that they do not define."""
+    passes = (each for file in files for each in index.names(file).passes if each.kind == "attribute")
+    return {argument.place for each in passes for argument in each.arguments}

@@ -1,8 +1,8 @@
 """What a content passes on: facts from which the room `resolve` follows values into other functions and files.
 
 A row of `sym_passes` is one of four kinds. A *call* has the terms of what is called and of its arguments. A store to an
-*attribute* or *item* has the terms of what is written to, and of the value. A *container* has what it holds where it is made.
-An argument that means nothing to anyone (a literal, or what cannot be followed) is left out.
+*attribute* or *item* has the terms of what is written to, and of the value. A *container* has what it holds where it
+is made. An argument that means nothing to anyone (a literal, or what cannot be followed) is left out.
 """
 
 from __future__ import annotations
