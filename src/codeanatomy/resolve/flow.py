@@ -19,12 +19,13 @@ A pass never decides anything by the absence of a value in a slot, with the exce
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 from codeanatomy.resolve.binding import bound_arguments
 from codeanatomy.resolve.builtins import BUILTIN
-from codeanatomy.resolve.index import ModuleFile, Pass
+from codeanatomy.resolve.index import Argument, ModuleFile, Pass
 from codeanatomy.resolve.models import Held, Model, ModelledCall, Source, model_of
 from codeanatomy.resolve.resolver import Resolver
 from codeanatomy.resolve.slots import attribute_slot, instances_slot, item_slot, parameter_slot, variable_slot
@@ -74,11 +75,21 @@ class Write(NamedTuple):
     how: int
 
 
-class _Given(NamedTuple):
-    """An argument of a call: where it is passed, and what it can be."""
+class _Given:
+    """An argument of a call: where it is passed, and what it can be, which is evaluated if something takes it."""
 
-    place: str
-    found: Found
+    def __init__(self, place: str, evaluate: Callable[[], Found]) -> None:
+        self.place = place
+        self._evaluate = evaluate
+
+    @cached_property
+    def found(self) -> Found:
+        """What it can be."""
+        return self._evaluate()
+
+    def moved(self, by: int) -> _Given:
+        """The same in a call with `by` more arguments before it."""
+        return _Given(_moved(self.place, by), lambda: self.found)
 
 
 def writes_of(resolver: Resolver, file: ModuleFile, passed: Pass) -> tuple[tuple[Write, ...], Trail]:
@@ -115,12 +126,15 @@ class _Passing:
                     self._assign(target, how)
         return tuple(Write(slot, value, how) for (slot, value), how in self._writes.items()), self._trail
 
-    @property
+    @cached_property
     def _given(self) -> list[_Given]:
-        return [_Given(each.place, self._values(each.terms)) for each in self._passed.arguments]
+        return [self._argument(self._file, each) for each in self._passed.arguments]
 
-    def _values(self, terms: Sequence[str]) -> Found:
-        found, trail = self._resolver.values(self._file, terms)
+    def _argument(self, file: ModuleFile, argument: Argument) -> _Given:
+        return _Given(argument.place, lambda: self._values(file, argument.terms))
+
+    def _values(self, file: ModuleFile, terms: Sequence[str]) -> Found:
+        found, trail = self._resolver.values(file, terms)
         self._trail |= trail
         return found
 
@@ -155,19 +169,19 @@ class _Passing:
                 self._write_item(container, "*", items, how | each)
 
     def _fill(self, container: Container, how: int) -> None:
-        for place, found in self._given:
-            self._write_item(container, place, found, how)
+        for each in self._given:
+            self._write_item(container, each.place, each.found, how)
 
     def _assign(self, target: Value, how: int) -> None:
         """An attribute of something is set."""
-        for name, found in self._given:
+        for each in self._given:
             if isinstance(target, Instance):
-                self._write(attribute_slot(target.cls, name, of_instances=True), found, how)
+                self._write(attribute_slot(target.cls, each.place, of_instances=True), each.found, how)
             elif isinstance(target, (Class, Function)):
-                self._write(attribute_slot(target, name), found, how)
+                self._write(attribute_slot(target, each.place), each.found, how)
             elif isinstance(target, Module):
                 for file in self._resolver.index.modules.get(target.name, ()):
-                    self._write(variable_slot(file.file_id, name), found, how)
+                    self._write(variable_slot(file.file_id, each.place), each.found, how)
 
     # Calls.
 
@@ -175,7 +189,8 @@ class _Passing:
         if isinstance(callee, Function):
             self._call_function(callee, how, given)
         elif isinstance(callee, Class):
-            self._write(instances_slot(callee), {callee: 0}, how)
+            if not (how & How.ASSUMED and self._is_own_class(callee)):
+                self._write(instances_slot(callee), {callee: 0}, 0)
             for name in ("__init__", "__new__"):
                 members, trail = self._resolver.member(callee, name)
                 self._call_each(members, trail, how, given)
@@ -187,6 +202,13 @@ class _Passing:
             model = model_of(callee)
             if model is not None:
                 self._apply_model(model, callee, how, given)
+
+    def _is_own_class(self, cls: Class) -> bool:
+        """Whether a class is that of the method the call is in: called as a receiver that is only assumed."""
+        names = self._resolver.index.names(self._file)
+        roots = (term.partition(" ")[0].split(":") for term in self._passed.target)
+        owners = {names.parameters(root[1]).owner for root in roots if root[0] == "t"}
+        return cls.file_id == self._file.file_id and cls.key in owners
 
     def _call_each(self, functions: Found, trail: Trail, how: int, given: Sequence[_Given]) -> None:
         self._trail |= trail
@@ -217,26 +239,24 @@ class _Passing:
             else:
                 self._write(parameter_slot(function.file_id, function.key, bound.parameter), found, how)
 
-    def _call_partial(self, partial: Partial, how: int, given: Sequence[_Given], depth: int) -> None:
+    def _call_partial(self, callee: Partial, how: int, given: Sequence[_Given], depth: int) -> None:
         """A call with the arguments of a partial application before its own."""
-        file = self._resolver.index.files[partial.file_id]
+        file = self._resolver.index.files[callee.file_id]
         self._trail |= {file.module}
-        passed = self._resolver.index.names(file).sites.get(partial.site)
+        passed = self._resolver.index.names(file).sites.get(callee.site)
         functions: Found = EMPTY
         first: list[_Given] = []
         for argument in passed.arguments if passed else ():
-            found, trail = self._resolver.values(file, argument.terms)
-            self._trail |= trail
+            each = self._argument(file, argument)
             if argument.place == "0":
-                functions = found
+                functions = each.found
             else:
-                first.append(_Given(_moved(argument.place, -1), found))
+                first.append(each.moved(-1))
         count = sum(each.place.isdigit() for each in first)
         operands, trail = self._resolver.operands(functions)
         self._trail |= trail
         for function, found_how in operands:
-            moved = [_Given(_moved(each.place, count), each.found) for each in given]
-            self._call(function, how | found_how, [*first, *moved], depth)
+            self._call(function, how | found_how, [*first, *(each.moved(count) for each in given)], depth)
 
     # Models.
 
@@ -258,17 +278,16 @@ class _Passing:
     def _modelled_call(self, call: ModelledCall, callee: Value, how: int, given: Sequence[_Given]) -> None:
         functions = self._source(call.what, callee)
         arguments = [
-            _Given(str(at), self._source(each.place, callee, each.steps)) for at, each in enumerate(call.arguments)
+            _Given(str(at), partial(self._source, each.place, callee, each.steps))
+            for at, each in enumerate(call.arguments)
         ]
         if call.rest is not None:
             arguments += (
-                _Given(_moved(each.place, -call.rest), each.found)
-                for each in given
-                if not each.place.isdigit() or int(each.place) >= call.rest
+                each.moved(-call.rest) for each in given if not each.place.isdigit() or int(each.place) >= call.rest
             )
         for place, source in (("*0", call.spread), ("**", call.keywords)):
             if source is not None:
-                arguments.append(_Given(place, self._source(source, callee)))
+                arguments.append(_Given(place, partial(self._source, source, callee)))
         operands, trail = self._resolver.operands(functions)
         self._trail |= trail
         for function, found_how in operands:

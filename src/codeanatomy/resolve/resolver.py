@@ -150,8 +150,10 @@ class Resolver:
         # What classes inherit never depends on what is passed: MROs are searched for by a resolver without slots.
         self._without_flow = Resolver(index) if flow is not None else None
         self._final: dict[_Key, _SearchResult] = {}
-        self._flowing: dict[_Key, _SearchResult] = {}
-        self._slots_read = 0
+        # What was found in slots, with the entries of those; and what is to be forgotten when one of them changes.
+        self._flowing: dict[_Key, tuple[_SearchResult, frozenset[str]]] = {}
+        self._dependents: dict[str, list[_Key]] = {}
+        self._read: set[str] = set()
         self._provisional: dict[_Key, _SearchResult] = {}
         self._in_progress: dict[_Key, None] = {}
         self._depth = 0
@@ -174,9 +176,11 @@ class Resolver:
         self._cycles_met = 0
         return self._search_at_any_depth(search)
 
-    def slots_changed(self) -> None:
-        """Forget what was found in slots."""
-        self._flowing.clear()
+    def slots_changed(self, entries: Iterable[str]) -> None:
+        """Forget what was found in slots that hold something else now, given by the entries of trails."""
+        for entry in entries:
+            for key in self._dependents.pop(entry, ()):
+                self._flowing.pop(key, None)
 
     def member(self, cls: Class, name: str) -> Result:
         """The same as `class_member`, to be called in a search."""
@@ -249,6 +253,7 @@ class Resolver:
             while len(self._in_progress) > in_progress_before:
                 self._in_progress.popitem()
             self._depth = 0
+            self._read = set()
             try:
                 result = current()
             except _TooDeepError as needed:
@@ -263,10 +268,10 @@ class Resolver:
         remembered = self._final.get(key)
         if remembered is not None:
             return remembered
-        remembered = self._flowing.get(key)
-        if remembered is not None:
-            self._slots_read += 1
-            return remembered
+        flowing = self._flowing.get(key)
+        if flowing is not None:
+            self._read |= flowing[1]
+            return flowing[0]
         if key in self._provisional:
             self._cycles_met += 1
             return self._provisional[key]
@@ -275,19 +280,27 @@ class Resolver:
             return nothing, _NO_TRAIL
         if self._depth == _MAX_DEPTH:
             raise _TooDeepError(key, search, nothing)
-        cycles_before, slots_before = self._cycles_met, self._slots_read
+        cycles_before, read_before = self._cycles_met, self._read
+        read: set[str] = set()
+        self._read = read
         self._depth += 1
         self._in_progress[key] = None
         result = search(*key[1:])
         del self._in_progress[key]
         self._depth -= 1
+        read_before |= read
+        self._read = read_before
         if len(result[1]) > _WIDE_TRAIL:
             result = result[0], cast("Trail", frozenset((result[1],)))
             self._has_folded_trails = True
         if self._cycles_met != cycles_before:
             self._provisional[key] = result
+        elif not read:
+            self._final[key] = result
         else:
-            (self._final if self._slots_read == slots_before else self._flowing)[key] = result
+            self._flowing[key] = result, frozenset(read)
+            for entry in read if not self.flow.is_complete else ():
+                self._dependents.setdefault(entry, []).append(key)
         return result
 
     # Terms.
@@ -381,8 +394,9 @@ class Resolver:
 
     def read_slot(self, slot: str) -> Result:
         """What a slot of value flow holds. To be called in a search."""
-        self._slots_read += 1
-        return self.flow.read(slot), frozenset((entry_of(slot),))
+        entry = entry_of(slot)
+        self._read.add(entry)
+        return self.flow.read(slot), frozenset((entry,))
 
     def _with_slots(self, found: Found, slots: Iterable[str], how: int = 0) -> Result:
         """Values, and what these slots hold."""
@@ -416,15 +430,25 @@ class Resolver:
         cls = Class(file.file_id, parameters.owner)
         own: Value = cls if parameters.is_class else Instance(cls)
         arriving, trail = self.read_slot(parameter_slot(file.file_id, key, name))
-        made, looked_at = self.read_slot(instances_slot(cls))
-        trail |= looked_at
-        is_made = any(not how & How.ASSUMED for how in made.values())
         if not self.flow.is_complete:
-            return {**arriving, own: 0 if is_made else How.ASSUMED}, trail
-        found = {value: how for value, how in arriving.items() if not how & How.ASSUMED}
-        if found and not is_made and LIMIT not in found:
-            return found, trail
-        return {**found, own: 0}, trail
+            return {**arriving, own: How.ASSUMED}, trail
+        found: Found = {}
+        for value, how in {**arriving, own: How.ASSUMED}.items():
+            if how & How.ASSUMED and LIMIT not in arriving and value is not LIMIT:
+                made, looked_at = self._is_made(value)
+                trail |= looked_at
+                if not made:
+                    continue
+            found[value] = how if value != own else 0
+        return (found or {own: 0}), trail
+
+    def _is_made(self, value: Value) -> tuple[bool, Trail]:
+        """Whether an assumed receiver is one that exists: something makes an instance of its class."""
+        cls = value.cls if isinstance(value, Instance) else value
+        if not isinstance(cls, Class):
+            return True, _NO_TRAIL
+        made, trail = self.read_slot(instances_slot(cls))
+        return bool(made), trail
 
     def _items(self, container: Container, key: str) -> Result:
         """The items of a container: of a constant key, or all of them."""

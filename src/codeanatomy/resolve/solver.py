@@ -25,9 +25,11 @@ Tested by tests/resolve/test_flow.py: order, bounds, and random programs and edi
 
 from __future__ import annotations
 
+import gc
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from operator import itemgetter
@@ -89,14 +91,15 @@ class Solution(Generic[_K]):
 class Problem(Generic[_K]):
     """The passes to solve for.
 
-    `evaluate` tells what a pass writes over the contents of `solution`; `grew` is called when those have changed.
+    `evaluate` tells what a pass writes over the contents of `solution`; `grew` is called with the entries of trails
+    that stand for what has changed there.
     `module_of` is the module of a file.
     """
 
     passes: Collection[_K]
     solution: Solution[_K]
     evaluate: Callable[[_K], Written]
-    grew: Callable[[], None]
+    grew: Callable[[Collection[str]], None]
     module_of: Callable[[str], str]
 
 
@@ -121,8 +124,8 @@ def solve(
         solution.rounds += 1
         changed = _add_round(solution, added)
         _add_versions(solution, changed, problem.module_of)
-        problem.grew()
         entries = {entry_of(slot) for slot in changed}
+        problem.grew(entries)
         pending = dict.fromkeys(key for entry in entries for key in readers.get(entry, ()))
     return solution
 
@@ -208,7 +211,20 @@ def flow_of(
 
     keys = [(file.file_id, number) for file in files for number in range(len(index.names(file).passes))]
     problem = Problem(keys, solution, evaluate, resolver.slots_changed, lambda each: index.files[each].module)
-    return solve(problem, previous, stale)
+    with _collector_paused():
+        return solve(problem, previous, stale)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Let the garbage collector wait: there are many small values, none of them in a cycle, and it looks at all."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def stale_passes(

@@ -260,7 +260,11 @@ class ValueTerms:
         return extended(self.terms(row[1], depth), b" [:]")
 
     def _display(self, row: tuple[Any, ...], depth: int) -> Terms:
-        return (b"n:%b:%b" % (row[4], row[1]),)
+        _, kind, keys, values, place, spread = row
+        is_of_literals = bool(keys) and not spread and all(number == NOTHING for number in values)
+        if is_of_literals or (kind == b"tuple" and not keys):
+            return (b"b:" + kind + CALLED,)  # nothing that is followed will be in it
+        return (b"n:%b:%b" % (place, kind),)
 
     def _comprehension(self, row: tuple[Any, ...], depth: int) -> Terms:
         return (b"n:%b:%b" % (row[3], row[1]),)
