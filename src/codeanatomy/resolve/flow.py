@@ -205,9 +205,8 @@ class _Passing:
 
     def _is_own_class(self, cls: Class) -> bool:
         """Whether a class is that of the method the call is in: called as a receiver that is only assumed."""
-        names = self._resolver.index.names(self._file)
         roots = (term.partition(" ")[0].split(":") for term in self._passed.target)
-        owners = {names.parameters(root[1]).owner for root in roots if root[0] == "t"}
+        owners = {root[1] for root in roots if root[0] == "t"}
         return cls.file_id == self._file.file_id and cls.key in owners
 
     def _call_each(self, functions: Found, trail: Trail, how: int, given: Sequence[_Given]) -> None:
@@ -227,6 +226,8 @@ class _Passing:
             is_class = parameters.is_class if parameters.owner is not None else function.kind == "k"
             if not is_own:
                 slot = parameter_slot(function.file_id, function.key, parameters.names[0])
+                if parameters.owner is not None:
+                    slot = parameter_slot(function.file_id, parameters.owner, "c" if is_class else "i")
                 self._write(slot, {receiver if is_class else Instance(receiver): 0}, how)
         for bound in bound_arguments(parameters, [each.place for each in given], int(function.is_bound)):
             found = given[bound.argument].found

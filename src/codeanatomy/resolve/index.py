@@ -154,9 +154,7 @@ class FileNames:
     def returns_parameters(self) -> frozenset[str]:
         """The functions that can return what they are given."""
         return frozenset(
-            key
-            for key, slot in self.returns.items()
-            if any(term.startswith((f"v:{key}:", f"t:{key}:")) for term in slot.alternatives)
+            key for key, slot in self.returns.items() if any(term.startswith(f"v:{key}:") for term in slot.alternatives)
         )
 
 

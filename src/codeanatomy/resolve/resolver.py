@@ -418,18 +418,15 @@ class Resolver:
         held, trail = self.read_slot(parameter_slot(file.file_id, key, name))
         return {value: how | How.ALIAS for value, how in held.items()}, trail
 
-    def _receiver(self, file: ModuleFile, key: str, name: str) -> Result:
-        """The receiver of a method: what it is called on.
+    def _receiver(self, file: ModuleFile, key: str, kind: str) -> Result:
+        """The receiver of the methods of a class: what they are called on.
 
         That is assumed to be an instance of the method's own class, or that class, as well. But if instances of
         subclasses arrive, and nothing makes an instance of the class itself, the answer is what arrives.
         """
-        parameters = self.index.names(file).parameters(key)
-        if parameters.owner is None:
-            return EMPTY, _NO_TRAIL
-        cls = Class(file.file_id, parameters.owner)
-        own: Value = cls if parameters.is_class else Instance(cls)
-        arriving, trail = self.read_slot(parameter_slot(file.file_id, key, name))
+        cls = Class(file.file_id, key)
+        own: Value = cls if kind == "c" else Instance(cls)
+        arriving, trail = self.read_slot(parameter_slot(file.file_id, key, kind))
         if not self.flow.is_complete:
             return {**arriving, own: How.ASSUMED}, trail
         found: Found = {}
@@ -1089,17 +1086,14 @@ class Resolver:
         root, _, steps = term.partition(" ")
         letter, _, rest = root.partition(":")
         key, _, name = rest.partition(":")
-        if key != function.key or letter not in ("v", "t"):
-            return self._evaluate_term(file, term)
         if letter == "t":
-            if function.receiver is None:
+            if function.receiver is None or key != self.index.names(file).parameters(function.key).owner:
                 return self._evaluate_term(file, term)
-            parameters = self.index.names(file).parameters(key)
-            own = parameters.owner == function.receiver.key and file.file_id == function.receiver.file_id
-            first: Value = function.receiver if parameters.is_class else Instance(function.receiver)
+            own = key == function.receiver.key and file.file_id == function.receiver.file_id
+            first: Value = function.receiver if name == "c" else Instance(function.receiver)
             found: Found = {first: 0 if own else How.MRO}
             trail = _NO_TRAIL
-        elif called_in is None:
+        elif letter != "v" or key != function.key or called_in is None:
             return self._evaluate_term(file, term)
         else:
             found, trail = self._passed_argument(function, name, called_in, site)

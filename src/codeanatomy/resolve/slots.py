@@ -3,6 +3,7 @@
 A slot is named by what it belongs to, so that its name depends on no offset:
 
     p:FILE:FUNCTION:NAME   a parameter: what callers pass
+    p:FILE:CLASS:i         the receivers of the methods of a class: instances of subclasses; c: classes
     i:FILE:CONTAINER:KEY   the items of a container: of a constant key, `*` of an unknown one, empty for all of them;
                            `**` other containers whose items it has too, `+` those that it has at other places
     a:FILE:CLASS:NAME      an attribute of the instances of a class that is set somewhere else

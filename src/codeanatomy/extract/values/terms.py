@@ -7,7 +7,8 @@ no paths in them, so that the same content has the same terms wherever it is; th
     i:LEVEL:MODULE  an imported module, LEVEL dots up
     c:KEY f:KEY     a class, a function of this content; p: a property, s: a static, k: a class method
     b:NAME          a builtin class        l:      a limit was hit
-    v:KEY:NAME      a parameter of a function: what callers pass; t: the first one of a method, its receiver
+    v:KEY:NAME      a parameter of a function: what callers pass
+    t:KEY:i t:KEY:c the receiver of the methods of a class: an instance, a class
     n:PLACE:CLASS   a container that is made at one place; PLACE is KEY* or KEY** for those of a function's parameters
     .NAME           an attribute           ()      the result of a call   (PLACE)  of a call with arguments
     .NAME*          an attribute whose name starts so
@@ -158,7 +159,7 @@ class ValueTerms:
         owner = w.definitions[w.scope_defs[scope]].key
         parameters = w.parameters.get(method, ())
         if parameters and self.receiver_class(method, 0) is not None and not parameters[0][1].startswith(b"var"):
-            return (b"t:%b:%b ^%b" % (w.definitions[method].key, parameters[0][0], owner),)
+            return (self._receiver_term(method) + b" ^" + owner,)
         return (b"c:" + owner + b" ^",)
 
     def _getattr(self, row: tuple[Any, ...], depth: int) -> Terms:
@@ -302,6 +303,14 @@ class ValueTerms:
         is_class = definition.root_letter() == b"k" or definition.name in _CLASS_METHODS
         return owner if is_class else owner + CALLED
 
+    def _receiver_term(self, def_no: int) -> bytes:
+        """The term of the receiver of a method."""
+        receiver = self.receiver_class(def_no, 0) or b""
+        kind = b"i" if receiver.endswith(CALLED) else b"c"
+        term = b"t:%b:%b" % (receiver[2:].removesuffix(CALLED), kind)
+        self.receivers[term] = receiver
+        return term
+
     def _parameter(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, def_no, position, kind, declared_type, default, name = row
         key = self._w.definitions[def_no].key
@@ -309,11 +318,8 @@ class ValueTerms:
             return (b"n:%b*:tuple" % key,)
         if kind == b"var_keyword":
             return (b"n:%b**:dict" % key,)
-        receiver = self.receiver_class(def_no, position)
-        if receiver is not None:
-            term = b"t:%b:%b" % (key, name)
-            self.receivers[term] = receiver
-            return (term,)
+        if self.receiver_class(def_no, position) is not None:
+            return (self._receiver_term(def_no),)
         found = extended(self.terms(declared_type, depth), CALLED)
         if default != NOTHING and self._w.values[default][0] not in (Form.LITERAL, Form.ITEMS):
             found += extended(self.terms(default, depth), ASSIGNED)
