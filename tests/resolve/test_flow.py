@@ -9,7 +9,7 @@ from bench.accuracy.small_graphs import small_graphs
 
 from codeanatomy.extract import extract_batch
 from codeanatomy.repo.modules import module_names
-from codeanatomy.resolve import ContentNames, Index, flow_of
+from codeanatomy.resolve import ContentNames, Flow, Index, Resolver, answer_files, flow_of
 from codeanatomy.resolve.solver import MAX_VALUES, Solution, stale_passes
 from codeanatomy.resolve.values import LIMIT
 
@@ -133,6 +133,53 @@ def test_a_solution_from_an_earlier_one_equals_one_from_scratch(seed):
         reused += len(solution.history.keys() - stale)
         before, solution = after, evaluated
     assert reused
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_answer_that_changes_has_what_changed_on_its_trail(seed):
+    order = random.Random(seed)
+    before = random_program(order)
+    through_slots = 0
+    for _ in range(6):
+        after = edited(before, order)
+        changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        indexes = [index_of(before), index_of(after)]
+        flows = [flow_of(index) for index in indexes]
+        modules = changed_entries(*indexes, changed)
+        entries = modules | flows[1].changed_entries(flows[0])
+        old, new = (answers(index, flow, program) for index, flow, program in zip(indexes, flows, (before, after)))
+        for question in old.keys() | new.keys():
+            if question[0] not in changed and old.get(question, NO_ROW)[0] != new.get(question, NO_ROW)[0]:
+                trail = set(old.get(question, NO_ROW)[1])
+                assert entries & trail, (question, old.get(question), new.get(question))
+                through_slots += not modules & trail
+        before = after
+    assert through_slots
+
+
+NO_ROW = (None, ())
+
+
+def answers(index, flow, program):
+    """What each question of a program is answered, and the trail of that."""
+    asks = [[{"ask_no": no, "question": text} for no, text in enumerate(questions(program[p]))] for p in program]
+    kind = ANSWERS_ASKS
+    batch = pa.record_batch(
+        {
+            "file_id": [file_id(path) for path in program],
+            "asks": pa.array(asks, kind),
+            "symbol_asks": pa.nulls(len(program)),
+        }
+    )
+    rows = answer_files(Resolver(index, Flow(flow.contents)), batch).to_pylist()
+    return {(row["path"], row["question"]): (row["outcome"], row["trail"]) for row in rows}
+
+
+ANSWERS_ASKS = pa.list_(pa.struct([("ask_no", pa.int32()), ("question", pa.string())]))
+
+
+def questions(text):
+    return [ask["question"] for ask in extract_batch(["x"], [text.encode()])["asks"][0].as_py()]
 
 
 def test_a_caller_that_goes_takes_what_only_it_passed_around_a_circle():

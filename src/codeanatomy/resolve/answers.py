@@ -172,7 +172,7 @@ def _trail_entries(trail: Trail) -> list[str]:
 
 def _answer_rows(file: ModuleFile, ask: Mapping[str, Any], answer: Answer) -> list[tuple[Any, ...]]:
     candidates, trail = answer
-    if not candidates and all(entry == file.module or entry.startswith("=.") for entry in trail):
+    if not candidates and trail <= {file.module}:
         return []  # no change elsewhere can give it a candidate
     named_count = sum(c.is_named for c in candidates)
     called_count = len({c.call_id for c in candidates if c.call_id})

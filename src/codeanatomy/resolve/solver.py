@@ -86,6 +86,16 @@ class Solution(Generic[_K]):
         slots = self.contents.keys() | other.contents.keys()
         return {slot for slot in slots if self.contents.get(slot) != other.contents.get(slot)}
 
+    def changed_entries(self, other: Solution[_K]) -> set[str]:
+        """The entries of the trails of answers that may differ between two solutions.
+
+        These are the slots that hold something else, and of attributes the modules that they belong to: an answer names
+        every module in which it looked for an attribute, so attributes need no entries of their own.
+        """
+        last = {entry: versions[-1][1] for entry, versions in self.versions.items()}
+        before = {entry: versions[-1][1] for entry, versions in other.versions.items()}
+        return {entry for entry in last.keys() | before.keys() if last.get(entry, 0) != before.get(entry, 0)}
+
 
 @dataclass(frozen=True)
 class Problem(Generic[_K]):
