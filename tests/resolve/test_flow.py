@@ -9,7 +9,7 @@ from bench.accuracy.small_graphs import small_graphs
 
 from codeanatomy.extract import extract_batch
 from codeanatomy.repo.modules import module_names
-from codeanatomy.resolve import ContentNames, Flow, Index, Resolver, answer_files, flow_of
+from codeanatomy.resolve import ContentNames, Flow, Index, Resolver, answer_files, flow_of, solver
 from codeanatomy.resolve.solver import MAX_VALUES, Solution, stale_passes
 from codeanatomy.resolve.values import LIMIT
 
@@ -147,7 +147,9 @@ def test_an_answer_that_changes_has_what_changed_on_its_trail(seed):
         flows = [flow_of(index) for index in indexes]
         modules = changed_entries(*indexes, changed)
         entries = modules | flows[1].changed_entries(flows[0])
-        old, new = (answers(index, flow, program) for index, flow, program in zip(indexes, flows, (before, after)))
+        old, new = (
+            answers(index, flow, program) for index, flow, program in zip(indexes, flows, (before, after), strict=True)
+        )
         for question in old.keys() | new.keys():
             if question[0] not in changed and old.get(question, NO_ROW)[0] != new.get(question, NO_ROW)[0]:
                 trail = set(old.get(question, NO_ROW)[1])
@@ -180,6 +182,19 @@ ANSWERS_ASKS = pa.list_(pa.struct([("ask_no", pa.int32()), ("question", pa.strin
 
 def questions(text):
     return [ask["question"] for ask in extract_batch(["x"], [text.encode()])["asks"][0].as_py()]
+
+
+def test_an_edit_that_passes_nothing_else_evaluates_only_the_passes_of_its_file(monkeypatch):
+    before = random_program(random.Random(3))
+    after = {**before, "alpha.py": before["alpha.py"].replace("def f(a, b=None, *rest, **named):\n", "\\g", 1)}
+    after["alpha.py"] = after["alpha.py"].replace("\\g", "def f(a, b=None, *rest, **named):\n    len('x')\n")
+    solution = flow_of(index_of(before))
+    evaluated = []
+    real = solver.writes_of
+    monkeypatch.setattr(solver, "writes_of", lambda *given: evaluated.append(given[1].path) or real(*given))
+    updated = flow_of(index_of(after), solution, stale_passes(solution, {file_id("alpha.py")}, ()))
+    assert set(evaluated) == {"alpha.py"}
+    assert same(updated, flow_of(index_of(after)))
 
 
 def test_a_caller_that_goes_takes_what_only_it_passed_around_a_circle():
