@@ -394,6 +394,8 @@ class Resolver:
 
     def read_slot(self, slot: str) -> Result:
         """What a slot of value flow holds. To be called in a search."""
+        if self._without_flow is None:
+            return EMPTY, _NO_TRAIL
         entry = entry_of(slot)
         self._read.add(entry)
         return self.flow.read(slot), frozenset((entry,))
