@@ -1,6 +1,6 @@
 """How long a change takes until it is in the graph, for people and for programs, next to other tools.
 
-    python -m bench.latency [--only flask] [--rounds 3] [--ways cold warm process peers] [--index pyrefly]
+    python -m bench.latency [--only flask] [--rounds 3] [--ways cold warm process peers] [--index pyrefly] [--out FILE]
 
 Three trees (source releases from PyPI, as git repositories), and the changes that people make to them. Ways to build:
 
@@ -12,7 +12,8 @@ Three trees (source releases from PyPI, as git repositories), and the changes th
 Every way has its own copy of the tree; in each round all of them see the same changes, in turns, each on top of those
 before it. Builds have no type index unless one is asked for. Commands that only read are measured after the no-op.
 Only times are compared, not what the graphs of other tools hold; scip-python has no updates, so only its whole index is
-measured. Writes bench/LATENCY.md, or bench/LATENCY-INDEX.md: ratios first, for the seconds are the machine's.
+measured. Writes bench/LATENCY.md (with an index, bench/LATENCY-INDEX.md): ratios first, for the seconds are the
+machine's.
 """
 
 from __future__ import annotations
@@ -186,6 +187,7 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--index", choices=("none", "pyrefly"), default="none")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the report here")
     options = parser.parse_args()
     report = Report(options.index)
     with ExitStack() as stack:
@@ -195,7 +197,8 @@ def main() -> None:
         for tree in trees:
             _measure(tree, ways, options.rounds, scratch, report)
     text = _text(report, [tree.name for tree in trees], [way.name for way in ways], options.rounds)
-    (RESULTS if options.index == "none" else INDEX_RESULTS).write_text(text, encoding="utf-8")
+    out = options.out or (RESULTS if options.index == "none" else INDEX_RESULTS)
+    out.write_text(text, encoding="utf-8")
     print(text)
 
 
