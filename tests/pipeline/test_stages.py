@@ -1,6 +1,7 @@
 """The stages that `plan` lists are those that the build runs, whatever it has to do."""
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -75,6 +76,14 @@ def test_of_a_build_with_an_index(tmp_path, spark, planned):
     plan = planned(root, "--index", "pyrefly")
     assert "index" in plan["stages"]
     check(plan, ca.build(ca.BuildRequest(root, index="pyrefly"), spark=spark))
+
+
+def test_of_an_update_whose_analysis_needs_the_spark_that_it_starts(built, spark, planned, monkeypatch):
+    monkeypatch.setattr("codeanatomy.engine.session.start_engine", lambda settings: nullcontext(lambda: spark))
+    monkeypatch.setattr("codeanatomy.pipeline.context.TASK_BYTES", -1)  # workers extract and answer
+    (built / "shop/prices.py").write_text(SHOP["shop/prices.py"] + "\n\ndef more(): return price_of('x')\n")
+    plan, result = planned(built), ca.build(ca.BuildRequest(built))
+    assert sorted(plan["stages"]) == sorted(stage.name for stage in result.stages)
 
 
 def test_a_build_runs_no_stage_that_is_not_planned():

@@ -32,7 +32,7 @@ from codeanatomy.impact.propagation import SourceWords
 from codeanatomy.impact.reasons import Names, ReasonKind
 from codeanatomy.impact.snapshots import SnapshotChanges, module_changes, snapshot_changes
 from codeanatomy.pipeline.answering import Knowledge, answer
-from codeanatomy.pipeline.context import Build, fits_one_task
+from codeanatomy.pipeline.context import Build, fits_driver
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.extraction import extract
 from codeanatomy.pipeline.facts import Facts
@@ -196,7 +196,7 @@ def cheaper_in_full(build: Build, impact: Impact, max_depth: int | None) -> Plan
         reason = f"a change propagates through a chain of {impact.depth} files, more than {max_depth}"
         return replace(plan, mode=Mode.FULL, reasons=(*plan.reasons, reason))
     costs = build.last.figures.get("costs", {}) if build.last else {}
-    if fits_one_task(build.inputs.source_bytes(impact.rebuilt())) or "full_seconds" not in costs:
+    if fits_driver(build.inputs.source_bytes(impact.rebuilt())) or "full_seconds" not in costs:
         return None
     rebuilt, total = len(impact.rebuilt()), len(impact.changes.after)
     full_each = costs["full_seconds"] / max(costs["full_files"], 1)

@@ -19,7 +19,7 @@ from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.memory import machine_memory_mb
 from codeanatomy.impact.reasons import ReasonKind
 from codeanatomy.impact.snapshots import SnapshotChanges
-from codeanatomy.pipeline.context import Build, fits_one_task
+from codeanatomy.pipeline.context import Build, fits_driver
 from codeanatomy.pipeline.journal import Journal
 from codeanatomy.pipeline.plan import Plan, changed_rules
 from codeanatomy.pipeline.request import FinishedStage
@@ -130,7 +130,7 @@ def _features(build: Build, rebuilt: Collection[str] | None) -> dict[str, str]:
         "physical plans": str(profile.records_plans).lower(),
         "profile": profile.name,
         "python": platform.python_version(),
-        "rows computed by": "driver" if fits_one_task(inputs.source_bytes(rebuilt)) else "workers",
+        "rows computed by": "driver" if fits_driver(inputs.source_bytes(rebuilt)) else "workers",
         "spark": version("pyspark"),
         "strategy": build.strategy,
     }

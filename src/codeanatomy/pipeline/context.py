@@ -1,7 +1,7 @@
 """The context of a build under way: one value, passed first to every stage.
 
-Where rows are made is decided here, by one rule for all stages: what fits in one task is done in the driver, more is
-spread over the engine's workers.
+Where rows are made is decided here, by one rule for all stages: what is little is done in the driver, more is spread over
+the engine's workers.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 TASK_BYTES = 2 << 20
 """Source bytes per task: few files to open again, yet no core waits long for the last task."""
+
+TASKS_OF_TABLES = 4
+"""Up to so many tasks, tables are computed in the driver: planning statements for workers would cost more."""
 
 
 class Engine:
@@ -111,14 +114,14 @@ class Build:
         """The versions of all tables that the last build published."""
         return dict(self.last.tables) if self.last else {}
 
-    def workers(self, source_bytes: float) -> SparkSession | None:
+    def workers(self, source_bytes: float, tasks_in_driver: int = 1) -> SparkSession | None:
         """The session whose workers should do work on so much source; None if it is done in the driver."""
-        return None if self.engine is None or fits_one_task(source_bytes) else self.spark
+        return None if self.engine is None or fits_driver(source_bytes, tasks_in_driver) else self.spark
 
 
-def fits_one_task(source_bytes: float) -> bool:
-    """Whether work on so much source is better done in one place."""
-    return source_bytes <= TASK_BYTES
+def fits_driver(source_bytes: float, tasks_in_driver: int = TASKS_OF_TABLES) -> bool:
+    """Whether work on so much source is better done in one place: if it is that of few tasks."""
+    return source_bytes <= tasks_in_driver * TASK_BYTES
 
 
 def task_count(source_bytes: float) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, STORED_TABLES
 from codeanatomy.pipeline.analysis import with_rules
-from codeanatomy.pipeline.context import Build, fits_one_task
+from codeanatomy.pipeline.context import Build, fits_driver
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.problems import find_limits, find_problems
 from codeanatomy.pipeline.rule_inputs import Sources
@@ -89,7 +89,7 @@ def _costs(build: Build, scope: Scope, seconds: float) -> dict[str, float]:
     if scope.rebuilt is None:
         return {"full_seconds": seconds, "full_files": len(build.inputs.snapshot.files)}
     costs = dict(build.last.figures.get("costs", {})) if build.last else {}
-    if not fits_one_task(build.inputs.source_bytes(scope.rebuilt)):
+    if not fits_driver(build.inputs.source_bytes(scope.rebuilt)):
         costs["update_seconds_per_file"] = seconds / len(scope.rebuilt)
     return costs
 

@@ -24,7 +24,7 @@ from codeanatomy.catalogue.tables import (
 )
 from codeanatomy.engine.frames import frame_of
 from codeanatomy.impact.affected import id_array
-from codeanatomy.pipeline.context import Build
+from codeanatomy.pipeline.context import TASKS_OF_TABLES, Build
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.scope import Scope
@@ -50,7 +50,7 @@ class Sources:
     @property
     def workers(self) -> SparkSession | None:
         """The session whose workers read the sources; None if the driver does."""
-        return self.build.workers(self.build.inputs.source_bytes(self.scope.rebuilt))
+        return self.build.workers(self.build.inputs.source_bytes(self.scope.rebuilt), TASKS_OF_TABLES)
 
     def files(self) -> pa.Table:
         """The files of the scope."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from codeanatomy.impact.affected import Impact
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.facts import Facts
+from codeanatomy.pipeline.progress import START
 from codeanatomy.pipeline.scope import ALL, Scope
 from codeanatomy.store.tables import TablePin, WrittenTable
 
@@ -72,8 +73,8 @@ class Stage:
 
 
 def run_stages(build: Build, stages: tuple[Stage, ...], work: Work) -> Work:
-    """Run the stages, one after the other."""
-    build.clock.plan(each["name"] for stage in stages for each in stage.described())
+    """Run the stages, one after the other. Any of them may be the first that needs Spark, and wait for it."""
+    build.clock.plan({START, *(each["name"] for stage in stages for each in stage.described())})
     for stage in stages:
         work = stage.run(build, work)
     return work
