@@ -1,7 +1,7 @@
 """Real histories, replayed: is a build on top of the last one, row for row, a build from scratch?
 
     python -m bench.history [--only NAME] [--releases N] [--small-steps N] [--sample]
-                            [--index pyrefly] [--strategy NAME] [--through engine|watch] [--resume]
+                            [--index pyrefly|scip] [--strategy NAME] [--through engine|watch] [--resume]
     python -m bench.history --git PATH [--commits N]
 
 Consecutive releases of real packages (`releases.txt`), or the last commits of a git repository, are put into one
@@ -45,6 +45,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import codeanatomy as ca
 from bench import commands
 from bench.builds import CORPORA
+from bench.resolution import scip_python
 from bench.versions import RELEASES, Release, Version, commits, fetch, in_small_steps, put, releases, unpacked
 from codeanatomy.catalogue.tables import DOCUMENTS, SCIP_DOCUMENTS, STORED_TABLES
 from codeanatomy.engine.session import open_engine
@@ -168,6 +169,8 @@ _COLUMNS: Mapping[str, Callable[[Step], str]] = {
 def main() -> int:
     """Replay what was asked for, write and print; 1 if anything differs."""
     options = _options()
+    if options.index == "scip":  # found on PATH by builds
+        os.environ["PATH"] = f"{Path(scip_python()).parent}{os.pathsep}{os.environ['PATH']}"
     missing: list[str] = []
     histories = [_of_git(options.git, options.commits)] if options.git else list(_of_releases(options, missing))
     request = {"index": options.index, **({"strategy": options.strategy} if options.strategy else {})}
