@@ -28,7 +28,7 @@ from codeanatomy.catalogue.tables import (
 from codeanatomy.extract import extract_batch
 from codeanatomy.query.view_queries import document_query, fact_query, rule_query
 from codeanatomy.repo.modules import module_names
-from codeanatomy.resolve import ContentNames, Index, Resolver, answer_files
+from codeanatomy.resolve import ContentNames, Flow, Index, Resolver, answer_files, flow_of
 from codeanatomy.rules.compiled import by_output, dependencies
 from codeanatomy.rules.compiler import compile_rules
 from codeanatomy.rules.definition import load_rules
@@ -108,7 +108,8 @@ def _answers(files: pa.Table, facts: pa.Table, documents: pa.Table) -> pa.Record
             "symbol_asks": pa.array([symbol_asks.get(file_id) for file_id in ids], documents["symbol_asks"].type),
         }
     )
-    return answer_files(Resolver(Index(files, ContentNames(facts), ours)), asked)
+    known = Index(files, ContentNames(facts), ours)
+    return answer_files(Resolver(known, Flow(flow_of(known).contents)), asked)
 
 
 def _apply_rules(connection: duckdb.DuckDBPyConnection) -> None:

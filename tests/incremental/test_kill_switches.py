@@ -73,6 +73,10 @@ BEFORE = {
     "k_stars/user.py": "import k_stars.a as a\na.f()\n",
     "k_exports/a.py": "__all__ = ['f']\ndef f(): pass\ndef g(): pass\n",
     "k_exports/user.py": "from k_exports.a import *\nf()\n",
+    "k_signatures/a.py": f"{TWO}def f(x, y):\n    return x\n",
+    "k_signatures/user.py": "import k_signatures.a as a\na.f(a.C, a.D)().m()\n",
+    "k_passes/a.py": f"{TWO}def f(x):\n    return x\ndef g():\n    z = C\n    return f(z)\n",
+    "k_passes/user.py": "import k_passes.a as a\na.g()().m()\n",
     "k_package/user.py": "import k_names\n",
     "k_outside/a.py": "import k_was_outside\n",
 }
@@ -97,6 +101,8 @@ AFTER = {
     "k_yields/a.py": BEFORE["k_yields/a.py"].replace("yield C()", "yield D()"),
     "k_stars/a.py": "from k_stars.two import *\n",
     "k_exports/a.py": BEFORE["k_exports/a.py"].replace("['f']", "['g']"),
+    "k_signatures/a.py": BEFORE["k_signatures/a.py"].replace("(x, y)", "(y, x)"),
+    "k_passes/a.py": BEFORE["k_passes/a.py"].replace("z = C", "z = D"),
     "k_names/inside.py": "",
     "k_outside/a.py": "import k_is_outside\n",
 }
@@ -154,7 +160,7 @@ def not_held(part):
 
         def held(file, contents):
             names = real(file, contents)
-            return replace(names, **{part: None}) if isinstance(names, FileNames) else names
+            return replace(names, **{part: getattr(FileNames(), part)}) if isinstance(names, FileNames) else names
 
         patch.setattr(snapshots, "_held", held)
 
@@ -189,6 +195,8 @@ HOLDING = (
     Switch("yields", not_held("yields"), "k_yields/user.py"),
     Switch("stars", not_held("stars"), "k_stars/user.py"),
     Switch("exports", not_held("exports"), "k_exports/user.py"),
+    Switch("signatures", not_held("signatures"), "k_signatures/user.py"),
+    Switch("passes", not_held("read_passes"), "k_passes/user.py"),
 )
 
 

@@ -325,8 +325,8 @@ SYM_VALUES = Dataset(
         text(
             "slot",
             "global (a name of the module), member (of a class), attribute (of its instances), setter (of a property), "
-            "returns, yields or return_type (of a function), class (that there is one), base or metaclass (of a "
-            "class), star (a star import)",
+            "returns, yields or return_type (of a function), parameters (its class, its kind and their names), class "
+            "(that there is one), base or metaclass (of a class), star (a star import)",
             required=True,
         ),
         text(
@@ -337,6 +337,18 @@ SYM_VALUES = Dataset(
         text("kind", "function, method, class, lambda, type_alias, import, variable, or mixed when it can be several"),
         text("shape", "hash of signature, decorators, bases, members or annotation; null for what has none"),
         number("stars_before", "of a name of the module, star imports before its last binding", required=True),
+    ),
+)
+
+SYM_PASSES = Dataset(
+    "sym_passes",
+    "What a content passes on: arguments to what it calls, values to attributes and items of what it holds.",
+    (
+        number("pass_no", "ordinal of this row", required=True),
+        text("kind", "call, attribute, item or container (what a container holds where it is made)", required=True),
+        text("site", "names the place in this content: of a call, or of a container; null if nothing refers to it"),
+        text("target", "what is called or written to, in the language of `asks`; null for a container"),
+        text("value", "lines of a place (position, keyword, name or key) and what is passed there, after a tab"),
     ),
 )
 

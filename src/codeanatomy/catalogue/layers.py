@@ -64,9 +64,9 @@ SCOPES = Layer(
 
 VALUES = Layer(
     "values",
-    1,
+    2,
     "What names can hold, as far as one content can tell, and what it has to ask about the rest.",
-    (facts.CST_IMPLICIT_CALLS, facts.SYM_VALUES, facts.ASKS),
+    (facts.CST_IMPLICIT_CALLS, facts.SYM_VALUES, facts.SYM_PASSES, facts.ASKS),
 )
 
 LAYERS = (SYNTAX, SCOPES, VALUES)

@@ -39,6 +39,7 @@ ORDINALS: Final = {
     "sym_scopes": "scope_no",
     "sym_bindings": "binding_no",
     "asks": "ask_no",
+    "sym_passes": "pass_no",
     "all_names": "position",
 }
 """The column that counts the rows of a content."""

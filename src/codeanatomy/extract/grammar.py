@@ -39,6 +39,7 @@ GENERATOR: Final = kind("generator_expression")
 PAIR: Final = kind("pair")
 INTEGER: Final = kind("integer")
 UNARY_OPERATOR: Final = kind("unary_operator")
+SLICE: Final = kind("slice")
 FOR_IN_CLAUSE: Final = kind("for_in_clause")
 
 ARGUMENT_LIST: Final = kind("argument_list")

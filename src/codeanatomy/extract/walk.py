@@ -18,12 +18,15 @@ from typing import Any, Final, NamedTuple
 
 from tree_sitter import Node
 
+from codeanatomy.catalogue.ids import short_hash
 from codeanatomy.extract.cells import NOTHING, FactCells
 from codeanatomy.extract.scopes.table import MODULE_SCOPE, ScopeTable
 from codeanatomy.extract.values.structure import BindingSite, Block, Definition
 
 # Texts that can contain one another (nested definitions) must not make a batch grow with the square of a file.
 _MAX_TEXT: Final = 2_000
+_PLACE_TEXT: Final = 200
+_PLACE_DIGITS: Final = 12
 
 Handler = Callable[["Walk", Node], None]
 
@@ -76,6 +79,12 @@ class Walk:
         self.lambdas: dict[int, int] = {}  # their definitions, by the first byte
         self.binding_sites: dict[int, list[BindingSite]] = {}  # by symbol
         self.attribute_stores: list[tuple[int, bytes, int, bool]] = []  # object, name, value, always in `__init__`?
+        self.item_stores: list[tuple[int, object, int, BindingSite]] = []  # container, key, value, where
+        self.call_values: list[int] = []  # the calls that are written
+        self.comprehension_values: dict[int, int] = {}  # what comprehensions are made of, by the first byte
+        self.decorations: dict[int, list[tuple[int, bytes]]] = {}  # by definition: innermost first, value and place
+        self.parameters: dict[int, list[tuple[bytes, bytes]]] = {}  # by definition: names and kinds
+        self._places: dict[tuple[int, int], bytes] = {}
         self.returns: dict[int, list[int]] = {}  # values, by definition
         self.yields: dict[int, list[int]] = {}
         self.return_types: dict[int, int] = {}
@@ -149,6 +158,17 @@ class Walk:
         if not container:
             return name
         return b"%b.%b" % (container, name) if len(container) < _MAX_TEXT else container
+
+    def place(self, start: int, end: int) -> bytes:
+        """The name of a place in this content, which edits elsewhere leave as it is: its definition and its text."""
+        known = self._places.get((start, end))
+        if known is None:
+            def_no = self.scope_defs[self.scope]
+            qualname = self.def_qualnames[def_no] if def_no != NOTHING else b""
+            text = b"%b\n%d\n%b" % (qualname, end - start, self.text[start : min(end, start + _PLACE_TEXT)])
+            ordinal = self.ordinal("place", text)
+            known = self._places[start, end] = short_hash(b"%b#%d" % (text, ordinal))[:_PLACE_DIGITS].encode()
+        return known
 
     def ordinal(self, what: str, qualname: bytes) -> int:
         """Count the definitions, or scopes, of one name: the ordinal of the next."""

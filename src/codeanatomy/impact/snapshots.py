@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from codeanatomy.repo.diff import FileChanges, diff_files
 from codeanatomy.repo.files import Files, SourceFile
-from codeanatomy.resolve.index import Contents
+from codeanatomy.resolve.index import Contents, FileNames
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def module_changes(changes: SnapshotChanges, contents: Contents) -> ModuleChange
     redefined = [
         (after[path].module.module_fqn, path)
         for path in changes.files.modified
-        if _held(before[path], contents) != _held(after[path], contents)
+        if not _says_the_same(_held(before[path], contents), _held(after[path], contents))
     ]
     existence: dict[str, frozenset[str]] = {}
     packages = [_packages(side) for side in (before, after)]
@@ -107,9 +107,13 @@ def module_changes(changes: SnapshotChanges, contents: Contents) -> ModuleChange
     return ModuleChanges(existence).with_contents(redefined)
 
 
-def _held(file: SourceFile, contents: Contents) -> object:
+def _held(file: SourceFile, contents: Contents) -> FileNames | None:
     """What a file defines for others."""
     return contents(file.content_id) if file.content_id is not None else None
+
+
+def _says_the_same(before: FileNames | None, after: FileNames | None) -> bool:
+    return before is after or (before is not None and after is not None and before.says_the_same(after))
 
 
 def _packages(files: Files) -> set[str]:

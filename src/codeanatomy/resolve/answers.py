@@ -34,10 +34,14 @@ from codeanatomy.catalogue.tables import ANSWERS
 from codeanatomy.index import symbols
 from codeanatomy.resolve.builtins import BUILTIN
 from codeanatomy.resolve.index import ModuleFile
-from codeanatomy.resolve.resolver import Resolver
+from codeanatomy.resolve.resolver import RECURSION_LIMIT, Resolver
 from codeanatomy.resolve.values import (
+    LIMIT,
     Absent,
     Class,
+    Container,
+    ContainerMethod,
+    Decorated,
     External,
     ExternalInstance,
     Function,
@@ -45,18 +49,17 @@ from codeanatomy.resolve.values import (
     Instance,
     Limit,
     Module,
+    Partial,
     Symbol,
     Trail,
     Value,
     Variable,
 )
 
-_RECURSION_LIMIT: Final = 10_000
-"""Python frames: enough for the searches that the resolver nests, and for the caller's own."""
-
 _STATUS_ORDER: Final = {"internal": 0, "external": 1, "absent": 2, "limit": 3}
 
 _METHODS: Final = (
+    (How.FLOW, "flow", 0.75),
     (How.ANNOTATION, "annotation", 0.8),
     (How.RETURN, "returns", 0.85),
     (How.ASSIGNMENT, "assignment", 0.9),
@@ -100,7 +103,7 @@ Asked = Mapping[str, Collection[int] | None]
 
 def answer_files(resolver: Resolver, files: pa.RecordBatch, asked: Asked | None = None) -> pa.RecordBatch:
     """Answer all questions of a batch of files, or those `asked`; it has `file_id`, `asks` and `symbol_asks`."""
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     rows: list[tuple[Any, ...]] = []
     symbol_answers: dict[str, Answer] = {}  # a symbol means the same in every file
     columns = (files[name].to_pylist() for name in ("file_id", "asks", "symbol_asks"))
@@ -146,7 +149,9 @@ def answer_question(resolver: Resolver, file: ModuleFile, question: str) -> Answ
     found, trail = resolver.evaluate(file, question)
     described = _CandidatesOfValues(resolver)
     candidates = {c for value, how in found.items() for c in described.of(value, how)}
-    if any(c.status == "limit" for c in candidates):  # what is absent may be among what was not evaluated
+    is_passed = any(how & How.FLOW and value is not LIMIT for value, how in found.items())
+    if is_passed or any(c.status == "limit" for c in candidates):
+        # What is absent may be among what was not evaluated, or set somewhere else.
         candidates = {c for c in candidates if c.status != "absent"}
     return Answer(_without_duplicates(sorted(candidates, key=_sort_key)), trail | described.looked_at)
 
@@ -160,7 +165,9 @@ def _trail_array(trails: Sequence[Trail], kind: pa.DataType) -> pa.Array:
 
 def _trail_entries(trail: Trail) -> list[str]:
     """The entries of a trail, without `?name` where `name` is there too: reading a module implies its existence."""
-    return sorted(entry for entry in trail if not (entry.startswith("?") and entry[1:] in trail))
+    return sorted(
+        entry for entry in trail if not (entry.startswith("?") and entry[1:] in trail) and not entry.startswith("=.")
+    )
 
 
 def _answer_rows(file: ModuleFile, ask: Mapping[str, Any], answer: Answer) -> list[tuple[Any, ...]]:
@@ -275,6 +282,11 @@ class _CandidatesOfValues:
             if not files:
                 return [new._replace(kind="module", target_id=name_id(value.name), target_name=value.name)]
             return [new._replace(kind="module", target_id=module_id(file.file_id)) for file in files]
+        if isinstance(value, Decorated):
+            kind = "class" if isinstance(value.value, Class) else "function"
+            return [new._replace(kind=kind, target_id=definition_id(value.value.file_id, value.value.key))]
+        if isinstance(value, Partial):
+            return self._of_partial(value, how)
         if isinstance(value, Variable):
             return [new._replace(kind="variable", target_id=binding_id(value.file_id, value.key))]
         return _candidates_without_definition(value, new)
@@ -296,6 +308,19 @@ class _CandidatesOfValues:
                 found += [c._replace(is_named=False) for c in self.of(each, how | How.RETURN, is_read=True)]
         return found
 
+    def _of_partial(self, value: Partial, how: int) -> list[Candidate]:
+        """What a call of a partial application runs."""
+        resolver = self._resolver
+        file = resolver.index.files[value.file_id]
+        found, trail = resolver.search(lambda: resolver.argument(file, value.site, "0"))
+        self.looked_at |= trail
+        return [
+            candidate._replace(is_named=False)
+            for each, each_how in found.items()
+            if not isinstance(each, Partial)
+            for candidate in self.of(each, how | each_how)
+        ]
+
     def _method_id(self, cls: Class, *names: str) -> str | None:
         """The node of the first of these methods that a class has in the repository."""
         for name in names:
@@ -309,6 +334,12 @@ class _CandidatesOfValues:
 
 def _candidates_without_definition(value: Value, new: Candidate) -> list[Candidate]:
     """The candidates of a value that has no definition in the repository."""
+    if isinstance(value, Container):
+        value = ExternalInstance(value.class_name)
+        if not value.class_name:
+            return []
+    if isinstance(value, ContainerMethod):
+        value = External(f"{value.container.class_name}.{value.name}")
     if isinstance(value, External):
         kind = "builtin" if value.name.startswith(BUILTIN) else "name"
         target = name_id(value.name)

@@ -6,9 +6,10 @@ decoded when it is first looked up, so that an index costs only what is read of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -68,7 +69,39 @@ class ClassNames:
     setters: dict[str, Slot] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+class Parameters(NamedTuple):
+    """The parameters of a function, each with a mark: `*`, `**`, `!` (only by keyword), `/` (only by position) or none.
+
+    The first of a method is its receiver: a class (`owner`), or an instance of it.
+    """
+
+    owner: str | None
+    is_class: bool
+    names: tuple[str, ...]
+    marks: tuple[str, ...]
+
+
+class Argument(NamedTuple):
+    """Something that is passed: to a position, a keyword, a name or a key, and the terms of what it can be."""
+
+    place: str
+    terms: tuple[str, ...]
+
+
+class Pass(NamedTuple):
+    """A row of `sym_passes`: what is called or written to, and what is passed."""
+
+    kind: str
+    site: str | None
+    target: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+
+
+_PLACE: Final = re.compile(r" (?:\(|&)([0-9a-f]+)")
+_NO_PARAMETERS: Final = Parameters(None, is_class=False, names=(), marks=())
+
+
+@dataclass
 class FileNames:
     """What a file defines: the names of its module, its classes, and what its functions return, by their keys."""
 
@@ -77,8 +110,52 @@ class FileNames:
     returns: dict[str, Slot] = field(default_factory=dict)
     return_types: dict[str, Slot] = field(default_factory=dict)
     yields: dict[str, Slot] = field(default_factory=dict)
+    signatures: dict[str, str] = field(default_factory=dict)
     stars: list[Slot] = field(default_factory=list)
     exports: list[tuple[str, str | None, str | None]] = field(default_factory=list)
+    read_passes: Callable[[], Iterable[tuple[Any, ...]]] = field(default=tuple, compare=False)
+
+    def says_the_same(self, other: FileNames) -> bool:
+        """Whether others can see no difference: names are bound to the same, at places where the same is passed."""
+        return self == other and self._visible_passes == other._visible_passes
+
+    @cached_property
+    def _visible_passes(self) -> dict[str, Pass]:
+        """The passes at the places that terms of slots name, and at those that these name in turn."""
+        slots = [*self.names.values(), *self.returns.values(), *self.return_types.values(), *self.yields.values()]
+        for cls in self.classes.values():
+            slots += (*cls.bases, *cls.members.values(), *cls.attributes.values(), *cls.setters.values())
+        pending = [term for slot in slots for term in slot.alternatives]
+        visible: dict[str, Pass] = {}
+        while pending:
+            for place in _PLACE.findall(pending.pop()):
+                passed = self.sites.get(place)
+                if passed is not None and place not in visible:
+                    visible[place] = passed
+                    pending += (*passed.target, *(term for each in passed.arguments for term in each.terms))
+        return visible
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """What the file passes on."""
+        return tuple(_pass(*row) for row in self.read_passes())
+
+    @cached_property
+    def sites(self) -> dict[str, Pass]:
+        """What is passed at the places that have a name."""
+        return {each.site: each for each in self.passes if each.site is not None}
+
+    def parameters(self, function: str) -> Parameters:
+        """The parameters of a function, by its key."""
+        signature = self.signatures.get(function)
+        return _parameters(signature) if signature is not None else _NO_PARAMETERS
+
+    @cached_property
+    def returns_parameters(self) -> frozenset[str]:
+        """The functions that can return what they are given."""
+        return frozenset(
+            key for key, slot in self.returns.items() if any(term.startswith(f"v:{key}:") for term in slot.alternatives)
+        )
 
 
 Contents = Callable[[str], FileNames | None]
@@ -93,6 +170,7 @@ class ContentNames:
         self._decoded: dict[str, FileNames] = {}
         self._values = _ListColumn(facts["sym_values"], _ValueRow._fields)
         self._exports = _ListColumn(facts["all_names"], _EXPORT_FIELDS)
+        self._passes = _ListColumn(facts["sym_passes"], _PASS_FIELDS)
 
     def __call__(self, content_id: str) -> FileNames | None:
         """What one content defines."""
@@ -103,11 +181,12 @@ class ContentNames:
         for value in self._values.rows(row):
             _add_slot(names, _ValueRow._make(value))
         names.exports += self._exports.rows(row)
+        names.read_passes = partial(self._passes.rows, row)
         self._decoded[content_id] = names
         return names
 
 
-CONTENT_COLUMNS: Final = ("content_id", "sym_values", "all_names")
+CONTENT_COLUMNS: Final = ("content_id", "sym_values", "sym_passes", "all_names")
 
 
 class Index:
@@ -212,6 +291,23 @@ class _ValueRow(NamedTuple):
 
 
 _EXPORT_FIELDS: Final = ("op", "name", "ref")
+_PASS_FIELDS: Final = ("kind", "site", "target", "value")
+
+
+def _pass(kind: str, site: str | None, target: str | None, value: str | None) -> Pass:
+    lines = (line.split("\t") for line in value.split("\n")) if value else ()
+    arguments = tuple(Argument(place, tuple(terms.split(" | "))) for place, terms in lines)
+    return Pass(kind, site, tuple(target.split(" | ")) if target else (), arguments)
+
+
+@lru_cache(maxsize=4096)
+def _parameters(text: str) -> Parameters:
+    """Parameters as `sym_values` has them: `c:KEY(),self,name,*args`."""
+    receiver, *marked = text.split(",")
+    names = tuple(name.lstrip("*!/") for name in marked)
+    marks = tuple(name[: len(name) - len(bare)] for name, bare in zip(marked, names, strict=True))
+    owner = receiver.removesuffix("()")[2:] if receiver != "-" else None
+    return Parameters(owner, not receiver.endswith("()"), names, marks)
 
 
 def _add_slot(names: FileNames, row: _ValueRow) -> None:
@@ -225,6 +321,8 @@ def _add_slot(names: FileNames, row: _ValueRow) -> None:
         names.returns[row.def_key] = slot
     elif row.slot == "return_type":
         names.return_types[row.def_key] = slot
+    elif row.slot == "parameters":
+        names.signatures[row.def_key] = row.value or ""
     elif row.slot == "yields":
         names.yields[row.def_key] = slot
     else:
@@ -242,7 +340,13 @@ def _add_class_slot(names: ClassNames, row: _ValueRow, slot: Slot) -> None:
     elif row.slot != "class":
         slots = {"member": names.members, "attribute": names.attributes, "setter": names.setters}[row.slot]
         before = slots.get(row.name)  # a class attribute that is also assigned from outside
-        slots[row.name] = slot if before is None else _joined(before, slot)
+        is_last = row.slot == "member" and row.binding_key is None and slot.kind == "variable"
+        slots[row.name] = slot if before is None else _replaced(before, slot) if is_last else _joined(before, slot)
+
+
+def _replaced(first: Slot, second: Slot) -> Slot:
+    """A slot that another always replaces; the name keeps its binding."""
+    return Slot(second.alternatives, first.binding_key, first.kind)
 
 
 def _joined(first: Slot, second: Slot) -> Slot:

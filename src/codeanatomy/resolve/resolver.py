@@ -56,22 +56,36 @@ Where it is tested
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice, product
+from itertools import chain, islice, product
 from operator import itemgetter
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from codeanatomy.index import symbols
+from codeanatomy.resolve.binding import bound_arguments
 from codeanatomy.resolve.builtins import BUILTIN, BUILTINS, LOWERCASE_CLASSES, MODULE_MEMBERS, OBJECT_MEMBERS
 from codeanatomy.resolve.index import FileNames, Index, ModuleFile, Slot
+from codeanatomy.resolve.models import MAPPINGS, Model, Source, model_of
 from codeanatomy.resolve.mro import MroEntry, linearize, without_class
+from codeanatomy.resolve.slots import (
+    Flow,
+    attribute_slot,
+    entry_of,
+    instances_slot,
+    item_slot,
+    parameter_slot,
+    variable_slot,
+)
 from codeanatomy.resolve.values import (
     EMPTY,
     LIMIT,
     Absent,
     Class,
+    Container,
+    ContainerMethod,
+    Decorated,
     External,
     ExternalInstance,
     Found,
@@ -81,6 +95,7 @@ from codeanatomy.resolve.values import (
     Instance,
     Limit,
     Module,
+    Partial,
     Result,
     SuperObject,
     Symbol,
@@ -90,8 +105,14 @@ from codeanatomy.resolve.values import (
     Variable,
 )
 
+RECURSION_LIMIT: Final = 10_000
+"""Python frames: enough for the searches that the resolver nests, and for the caller's own."""
+
 _MAX_VALUES: Final = 16
 """The number of values that a step is applied to."""
+
+_MAX_FLOWING: Final = 64
+"""The number of values that were passed that a step is applied to."""
 
 _MAX_MROS: Final = 4
 """The number of MROs of one class that are searched, if a base can be one of several classes."""
@@ -102,10 +123,16 @@ _MAX_DEPTH: Final = 100
 _WIDE_TRAIL: Final = 16
 """A trail with more entries is folded into one entry of a new trail, so that uniting it with others copies little."""
 
+_ITEMS_VIEW: Final = "#items"
+_PAIR: Final = "#pair"
+
 _NO_TRAIL: Final[Trail] = frozenset()
 _FUNCTION_KINDS: Final = frozenset("fpsk")
 _UNKNOWN_EXPORTS: Final = frozenset(("*",))
 
+_RUNNABLE: Final = (Function, Class, Instance, Partial)
+
+_T = TypeVar("_T")
 _Key = tuple[Any, ...]
 _SearchResult = tuple[Any, Trail]
 
@@ -117,9 +144,16 @@ class _TooDeepError(Exception):
 class Resolver:
     """Answers questions over one index."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, flow: Flow | None = None) -> None:
         self.index = index
+        self.flow = flow or Flow()
+        # What classes inherit never depends on what is passed: MROs are searched for by a resolver without slots.
+        self._without_flow = Resolver(index) if flow is not None else None
         self._final: dict[_Key, _SearchResult] = {}
+        # What was found in slots, with the entries of those; and what is to be forgotten when one of them changes.
+        self._flowing: dict[_Key, tuple[_SearchResult, frozenset[str]]] = {}
+        self._dependents: dict[str, list[_Key]] = {}
+        self._read: set[str] = set()
         self._provisional: dict[_Key, _SearchResult] = {}
         self._in_progress: dict[_Key, None] = {}
         self._depth = 0
@@ -128,11 +162,38 @@ class Resolver:
 
     def evaluate(self, file: ModuleFile, question: str) -> Result:
         """The values of a question that is asked in `file`."""
-        self._provisional.clear()
-        self._cycles_met = 0
         if question.startswith("y:"):
             return self._symbol(question[2:])
-        return self._search_at_any_depth(lambda: self._evaluate_terms(file, question.split(" | ")))
+        found, trail = self.search(lambda: self.values(file, question.split(" | ")))
+        return found, trail
+
+    def search(self, search: Callable[[], tuple[_T, Trail]]) -> tuple[_T, Trail]:
+        """The result of a search of its own: it depends on no other, and may be as deep as it needs.
+
+        The search may be started several times. It consists of calls of the methods below that say so.
+        """
+        self._provisional.clear()
+        self._cycles_met = 0
+        return self._search_at_any_depth(search)
+
+    def slots_changed(self, entries: Iterable[str]) -> None:
+        """Forget what was found in slots that hold something else now, given by the entries of trails."""
+        for entry in entries:
+            for key in self._dependents.pop(entry, ()):
+                self._flowing.pop(key, None)
+
+    def member(self, cls: Class, name: str) -> Result:
+        """The same as `class_member`, to be called in a search."""
+        found, trail = self._find_member(cls, name)
+        return (found if found is not None else EMPTY), trail
+
+    def attribute(self, value: Value, name: str) -> Result:
+        """An attribute of a value. To be called in a search."""
+        return self._attribute(value, name)
+
+    def iterated(self, value: Value) -> Result:
+        """What iterating over a value gives. To be called in a search."""
+        return self._step_next(value)
 
     def class_member(self, cls: Class, name: str) -> Result:
         """The member of a class, its bases included; nothing if it is not in the repository."""
@@ -147,7 +208,7 @@ class Resolver:
         """The key of the function that sets a property."""
         for names in self._names_of(getter.file_id).classes.values():
             for name, slot in sorted(names.setters.items(), key=itemgetter(0)):
-                if name in names.members and names.members[name].alternatives == (f"p:{getter.key}",):
+                if name in names.members and _first_root(names.members[name]) == f"p:{getter.key}":
                     return slot.alternatives[0][2:]
         return None
 
@@ -192,6 +253,7 @@ class Resolver:
             while len(self._in_progress) > in_progress_before:
                 self._in_progress.popitem()
             self._depth = 0
+            self._read = set()
             try:
                 result = current()
             except _TooDeepError as needed:
@@ -206,6 +268,10 @@ class Resolver:
         remembered = self._final.get(key)
         if remembered is not None:
             return remembered
+        flowing = self._flowing.get(key)
+        if flowing is not None:
+            self._read |= flowing[1]
+            return flowing[0]
         if key in self._provisional:
             self._cycles_met += 1
             return self._provisional[key]
@@ -214,19 +280,35 @@ class Resolver:
             return nothing, _NO_TRAIL
         if self._depth == _MAX_DEPTH:
             raise _TooDeepError(key, search, nothing)
-        cycles_before = self._cycles_met
+        cycles_before, read_before = self._cycles_met, self._read
+        read: set[str] = set()
+        self._read = read
         self._depth += 1
         self._in_progress[key] = None
         result = search(*key[1:])
         del self._in_progress[key]
         self._depth -= 1
+        read_before |= read
+        self._read = read_before
         if len(result[1]) > _WIDE_TRAIL:
             result = result[0], cast("Trail", frozenset((result[1],)))
             self._has_folded_trails = True
-        (self._final if self._cycles_met == cycles_before else self._provisional)[key] = result
+        if self._cycles_met != cycles_before:
+            self._provisional[key] = result
+        elif not read:
+            self._final[key] = result
+        else:
+            self._flowing[key] = result, frozenset(read)
+            for entry in read if not self.flow.is_complete else ():
+                self._dependents.setdefault(entry, []).append(key)
         return result
 
     # Terms.
+
+    def values(self, file: ModuleFile, terms: Sequence[str], step: str = "") -> Result:
+        """The values of terms, with one more step. To be called in a search."""
+        found, trail = self._evaluate_terms(file, terms) if terms else (EMPTY, _NO_TRAIL)
+        return self._apply_step(file, found, trail, step) if step else (found, trail)
 
     def _evaluate_terms(self, file: ModuleFile, terms: Sequence[str]) -> Result:
         """The values of all terms together."""
@@ -250,30 +332,147 @@ class Resolver:
         if step.startswith(".") and before.startswith("i:") and " " not in before:
             return self._imported_name(file, before, step[1:])
         found, trail = self._evaluate_term(file, before)
-        return self._apply_step(found, trail, step)
+        return self._apply_step(file, found, trail, step)
 
-    def _apply_step(self, found: Found, trail: Trail, step: str) -> Result:
-        """The values after one more step, which may look at more than `trail`."""
+    def _apply_step(self, file: ModuleFile, found: Found, trail: Trail, step: str) -> Result:
+        """The values after one more step of a term of `file`, which may look at more than `trail`."""
         if step == "=":
             return {value: how | How.ASSIGNMENT | How.ALIAS for value, how in found.items()}, trail
-        result: Found = {LIMIT: 0} if len(found) > _MAX_VALUES else {}
-        for value, how in islice(found.items(), _MAX_VALUES):
-            operands: Found = {value: 0}
-            if isinstance(value, Function) and value.is_property:
-                operands, looked_at = self._call_result(value)
-                trail |= looked_at
-            for operand, operand_how in operands.items():
-                values, looked_at = self._apply_to_value(operand, step)
-                _merge(result, values, (how | operand_how) & ~How.ALIAS)
-                trail |= looked_at
+        result: Found = {}
+        operands, looked_at = self.operands(found)
+        trail |= looked_at
+        for value, how in operands:
+            values, looked_at = self._apply_to_value(file, value, step)
+            if how & How.FLOW and isinstance(value, (External, ExternalInstance)):
+                how |= How.OUTSIDE  # noqa: PLW2901 - attributes of attributes have no end
+            _merge(result, values, how & ~How.ALIAS)
+            trail |= looked_at
         return result, trail
 
-    def _apply_to_value(self, value: Value, step: str) -> Result:
+    def applied(self, file: ModuleFile, found: Found, step: str) -> Result:
+        """Values after one more step of a term of `file`. To be called in a search."""
+        return self._apply_step(file, found, _NO_TRAIL, step)
+
+    def operands(self, found: Found) -> tuple[list[tuple[Value, int]], Trail]:
+        """The values that a step is applied to: of a property, what it returns.
+
+        Those that were passed are counted apart, so that they never take the place of others.
+        """
+        followed = [each for each in found.items() if not each[1] & How.FLOW]
+        flowing = [each for each in found.items() if each[1] & How.FLOW] if len(followed) < len(found) else []
+        operands: list[tuple[Value, int]] = [(LIMIT, 0)] if len(followed) > _MAX_VALUES else []
+        operands += [(LIMIT, How.FLOW)] if len(flowing) > _MAX_FLOWING else []
+        trail = _NO_TRAIL
+        for value, how in chain(followed[:_MAX_VALUES], flowing[:_MAX_FLOWING]):
+            if isinstance(value, Function) and value.is_property:
+                returned, looked_at = self._call_result(value)
+                trail |= looked_at
+                operands += ((each, how | each_how) for each, each_how in returned.items())
+            else:
+                operands.append((value, how))
+        return operands, trail
+
+    def _apply_to_value(self, file: ModuleFile, value: Value, step: str) -> Result:
         if value is LIMIT:
             return {LIMIT: 0}, _NO_TRAIL
-        if step.startswith("."):
+        first = step[0]
+        if first == ".":
             return self._attribute(value, step[1:])
+        if first == "(":
+            return self._step_call(value, file, step[1:-1])
+        if first == "[":
+            return self._step_item(value, step[1:-1])
+        if first == "&":
+            return self._step_decorated(value, file, step[1:])
+        if first == "^" and len(step) > 1:
+            return self._step_super(value, Class(file.file_id, step[1:]))
+        if first == "@" and step not in _STEPS:
+            return self._items(value, step[1:]) if isinstance(value, Container) else (EMPTY, _NO_TRAIL)
         return _STEPS[step](self, value)
+
+    # Slots.
+
+    def read_slot(self, slot: str) -> Result:
+        """What a slot of value flow holds. To be called in a search."""
+        if self._without_flow is None:
+            return EMPTY, _NO_TRAIL
+        entry = entry_of(slot)
+        self._read.add(entry)
+        return self.flow.read(slot), frozenset((entry,))
+
+    def _with_slots(self, found: Found, slots: Iterable[str], how: int = 0) -> Result:
+        """Values, and what these slots hold."""
+        trail = _NO_TRAIL
+        for slot in slots:
+            held, looked_at = self.read_slot(slot)
+            trail |= looked_at
+            if held:
+                found = dict(found)
+                _merge(found, held, how)
+        return found, trail
+
+    def _attribute_entry(self, name: str) -> Trail:
+        """The entry of a trail for an attribute that could be set from elsewhere, if anything was followed so far."""
+        return _NO_TRAIL if self._without_flow is None else frozenset((f"=.{name}",))
+
+    def _parameter(self, file: ModuleFile, key: str, name: str) -> Result:
+        """What callers pass to a parameter."""
+        held, trail = self.read_slot(parameter_slot(file.file_id, key, name))
+        return {value: how | How.ALIAS for value, how in held.items()}, trail
+
+    def _receiver(self, file: ModuleFile, key: str, kind: str) -> Result:
+        """The receiver of the methods of a class: what they are called on.
+
+        That is assumed to be an instance of the method's own class, or that class, as well. But if instances of
+        subclasses arrive, and nothing makes an instance of the class itself, the answer is what arrives.
+        """
+        cls = Class(file.file_id, key)
+        own: Value = cls if kind == "c" else Instance(cls)
+        arriving, trail = self.read_slot(parameter_slot(file.file_id, key, kind))
+        if not self.flow.is_complete:
+            return {**arriving, own: How.ASSUMED}, trail
+        found: Found = {}
+        for value, how in {**arriving, own: How.ASSUMED}.items():
+            if how & How.ASSUMED and LIMIT not in arriving and value is not LIMIT:
+                made, looked_at = self._is_made(value)
+                trail |= looked_at
+                if not made:
+                    continue
+            found[value] = how if value != own else 0
+        return (found or {own: 0}), trail
+
+    def _is_made(self, value: Value) -> tuple[bool, Trail]:
+        """Whether an assumed receiver is one that exists: something makes an instance of its class."""
+        cls = value.cls if isinstance(value, Instance) else value
+        if not isinstance(cls, Class):
+            return True, _NO_TRAIL
+        made, trail = self.read_slot(instances_slot(cls))
+        return bool(made), trail
+
+    def _items(self, container: Container, key: str) -> Result:
+        """The items of a container: of a constant key, or all of them."""
+        key = "" if container.is_moved or key.startswith("-") else key
+        return self._search_once(("items", replace(container, is_moved=False), key), self._search_items, EMPTY)
+
+    def _search_items(self, container: Container, key: str) -> Result:
+        if container.key.endswith(_ITEMS_VIEW):
+            pair = f"{container.key.removesuffix(_ITEMS_VIEW)}{_PAIR}"
+            return {Container(container.file_id, pair, f"{BUILTIN}.tuple"): How.FLOW}, _NO_TRAIL
+        if container.key.endswith(_PAIR):
+            of = replace(container, key=container.key.removesuffix(_PAIR))
+            return self._items(of, "") if key in ("", "1") else (EMPTY, _NO_TRAIL)
+        keys = (key, "*") if key else ("",)
+        found, trail = self._with_slots(EMPTY, [item_slot(container, each) for each in keys], How.ASSIGNMENT)
+        for spread, inside in (("**", key), ("+", "")):
+            others, looked_at = self.read_slot(item_slot(container, spread))
+            trail |= looked_at
+            for other, how in others.items():
+                if isinstance(other, Container):
+                    values, looked_at = self._items(other, inside)
+                    trail |= looked_at
+                    found = dict(found)
+                    _merge(found, values, how)
+        return found, trail
 
     # Roots.
 
@@ -287,6 +486,12 @@ class Resolver:
             return {Class(file.file_id, rest): 0}, _NO_TRAIL
         if letter in _FUNCTION_KINDS:
             return {Function(file.file_id, rest, letter): 0}, _NO_TRAIL
+        if letter in ("v", "t"):
+            key, _, name = rest.partition(":")
+            return (self._parameter if letter == "v" else self._receiver)(file, key, name)
+        if letter == "n":
+            key, _, kind = rest.partition(":")
+            return {Container(file.file_id, key, f"{BUILTIN}.{kind}" if kind else ""): 0}, _NO_TRAIL
         if letter == "l":
             return {LIMIT: 0}, _NO_TRAIL
         if letter == "b":
@@ -376,12 +581,16 @@ class Resolver:
 
     def _search_name_in_file(self, file: ModuleFile, name: str) -> tuple[Found | None, Trail]:
         slot = self.index.names(file).names.get(name)
-        if slot is None:
-            return self._star_imported_name(file, name, 0)
-        later, trail = self._star_imported_name(file, name, slot.stars_before)
-        if later is not None:
-            return later, trail
-        found, looked_at = self._evaluate_slot(file, slot)
+        found, trail = self._star_imported_name(file, name, slot.stars_before if slot else 0)
+        if found is None and slot is not None:
+            found, looked_at = self._evaluate_slot(file, slot)
+            trail |= looked_at
+        if name not in self.flow.assigned:
+            return found, trail | self._attribute_entry(name)
+        assigned, looked_at = self._with_slots(EMPTY, [variable_slot(file.file_id, name)], How.ASSIGNMENT)
+        if assigned:
+            found = dict(found or EMPTY)
+            _merge(found, assigned)
         return found, trail | looked_at
 
     def _star_imported_name(self, file: ModuleFile, name: str, start: int) -> tuple[Found | None, Trail]:
@@ -475,12 +684,23 @@ class Resolver:
     def _attribute(self, value: Value, name: str) -> Result:
         if isinstance(value, Module):
             return self._module_attribute(value.name, name)
+        if name.endswith("*"):
+            return self._attributes_by_prefix(value, name[:-1])
         if isinstance(value, Instance):
-            return self._search_once(("instance", value.cls, name), self._search_instance, EMPTY)
+            return self._search_once(("instance", value.cls, name), self._search_instance_and_slots, EMPTY)
         if isinstance(value, Class):
-            return self._search_once(("class", value, name), self._search_class, EMPTY)
+            return self._search_once(("class", value, name), self._search_class_and_slots, EMPTY)
         if isinstance(value, SuperObject):
-            return self._search_once(("super", value.cls, name), self._search_super, EMPTY)
+            return self._search_once(("super", value.cls, value.receiver, name), self._search_super, EMPTY)
+        if isinstance(value, (Function, Decorated)):
+            function = value if isinstance(value, Function) else value.value
+            if name not in self.flow.assigned:
+                return EMPTY, self._attribute_entry(name)
+            return self._with_slots(EMPTY, [attribute_slot(function, name)])
+        if isinstance(value, Container):
+            if name == "__class__" or not value.class_name:
+                return ({External(value.class_name): 0} if value.class_name else EMPTY), _NO_TRAIL
+            return {ContainerMethod(value, name): How.MRO}, _NO_TRAIL
         if isinstance(value, External):
             return {External(f"{value.name}.{name}"): 0}, _NO_TRAIL
         if isinstance(value, ExternalInstance):
@@ -516,6 +736,48 @@ class Resolver:
             if "__getattr__" in self.index.names(file).names:
                 return EMPTY, trail
         return {(Absent if files else External)(f"{module}.{name}"): 0}, trail
+
+    def _attributes_by_prefix(self, value: Value, prefix: str) -> Result:
+        """The methods of a class or an instance whose names start with a prefix."""
+        cls = value.cls if isinstance(value, Instance) else value
+        if not isinstance(cls, Class):
+            return EMPTY, _NO_TRAIL
+        mro, trail = self._mro(cls)
+        names = sorted(
+            {name for entry in mro if entry.names for name in entry.names.members if name.startswith(prefix)}
+        )
+        result: Found = {LIMIT: How.FLOW} if len(names) > _MAX_FLOWING else {}
+        for name in names[:_MAX_FLOWING]:
+            found, looked_at = self._attribute(value, name)
+            trail |= looked_at
+            _merge(result, found, How.FLOW)
+        return result, trail
+
+    def _search_instance_and_slots(self, cls: Class, name: str) -> Result:
+        found, trail = self._search_instance(cls, name)
+        if name not in self.flow.assigned:
+            return found, trail | self._attribute_entry(name)
+        mro, _ = self._mro(cls)
+        classes = [entry.value for entry in mro if isinstance(entry.value, Class)]
+        assigned, looked_at = self._with_slots(
+            EMPTY, [attribute_slot(each, name, of_instances=True) for each in classes]
+        )
+        held, _ = self._with_slots(EMPTY, [attribute_slot(each, name) for each in classes])
+        if not assigned and not held:
+            return found, trail | looked_at
+        result = dict(found)
+        _merge(result, assigned, How.ASSIGNMENT)
+        _merge(result, {_with_receiver(value, cls): how for value, how in held.items()}, How.ASSIGNMENT)
+        return result, trail | looked_at
+
+    def _search_class_and_slots(self, cls: Class, name: str) -> Result:
+        found, trail = self._search_class(cls, name)
+        if name not in self.flow.assigned:
+            return found, trail | self._attribute_entry(name)
+        mro, _ = self._mro(cls)
+        slots = [attribute_slot(entry.value, name) for entry in mro if isinstance(entry.value, Class)]
+        result, looked_at = self._with_slots(found, slots, How.ASSIGNMENT)
+        return result, trail | looked_at
 
     def _search_instance(self, cls: Class, name: str) -> Result:
         """An attribute of an instance: a property, else an attribute that is assigned to instances, else a member."""
@@ -563,13 +825,27 @@ class Resolver:
         found, trail = self._evaluate_terms(holder.file, holder.names.metaclass.alternatives)
         return next((value for value in found if isinstance(value, Class)), None), trail
 
-    def _search_super(self, cls: Class, name: str) -> Result:
-        """An attribute of `super()` in a class."""
+    def _search_super(self, cls: Class, receiver: Class, name: str) -> Result:
+        """An attribute of `super()` in a class: of what comes after it in the MRO of the receiver."""
+        if receiver != cls:
+            return self._search_after(cls, receiver, name)
         found, trail = self._find_member(cls, name, bases_only=True)
         if found is not None:
             return found, trail
         mro, looked_at = self._mro(cls)
         return self._missing_member(cls, mro.rest, name, "__getattr__"), trail | looked_at
+
+    def _search_after(self, cls: Class, receiver: Class, name: str) -> Result:
+        mro, trail = self._mro(receiver)
+        entry = mro.first("class", cls)
+        if entry is None:
+            return self._search_super(cls, cls, name)
+        holder = entry.rest.first("member", name) if entry.rest else None
+        if holder is None or not (holder.file and holder.names):
+            return self._missing_member(receiver, entry.rest, name, "__getattr__"), trail
+        values, looked_at = self._evaluate_slot(holder.file, holder.names.members[name])
+        found = {_with_receiver(value, receiver): how | How.MRO for value, how in values.items()}
+        return found, trail | looked_at | {holder.file.module}
 
     def _missing_member(self, cls: Class, mro: MroEntry | None, name: str, fallback: str | None = None) -> Found:
         """A member that no class of the repository has: that of a base from outside, or an absent one.
@@ -605,7 +881,7 @@ class Resolver:
                 _merge(found, {LIMIT: How.MRO})
             elif holder.file and holder.names:
                 values, looked_at = self._evaluate_slot(holder.file, holder.names.members[name])
-                _merge(found, {_with_receiver(value, cls): how | How.MRO for value, how in values.items()})
+                _merge(found, {_with_receiver(value, cls): _member_how(value, how) for value, how in values.items()})
                 trail |= looked_at | {holder.file.module}
         return found, trail
 
@@ -624,7 +900,16 @@ class Resolver:
 
         If there are too many, the last one consists of the class itself and a limit.
         """
-        return self._search_once(("mros", cls), self._search_mros, [self._mro_entry(cls)])
+        if self._without_flow is None:
+            return self._search_once(("mros", cls), self._search_mros, [self._mro_entry(cls)])
+        known = self._final.get(("mros", cls))
+        if known is None:
+            mros, trail = self._without_flow.search(lambda: self._without_flow._mros(cls))  # type: ignore[union-attr]
+            if len(trail) > _WIDE_TRAIL:
+                trail = cast("Trail", frozenset((trail,)))
+                self._has_folded_trails = True
+            known = self._final["mros", cls] = (mros, trail)
+        return known
 
     def _mro_entry(self, cls: Class) -> MroEntry:
         file = self.index.files[cls.file_id]
@@ -657,22 +942,127 @@ class Resolver:
 
     # Calls, and the other steps.
 
-    def _step_call(self, value: Value) -> Result:
+    def _step_call(self, value: Value, file: ModuleFile | None, site: str) -> Result:
+        """What a call returns; the arguments are those of the place `site` of `file`, or not known if that is None."""
         if isinstance(value, Class):
             return {Instance(value): 0}, _NO_TRAIL
         if isinstance(value, Function):
-            return self._call_result(value)
+            return self._call_result(value, file, site)
         if isinstance(value, Instance):
-            return self._method_result(value, "__call__")
+            return self._method_result(value, "__call__", file, site)
+        if isinstance(value, Partial):
+            return self._partial_result(value)
+        if isinstance(value, (External, ContainerMethod)) and file is not None and (model := model_of(value)):
+            found, trail = self._modelled_result(model, value, file, site)
+            if found or model.returns or model.makes:
+                return found, trail
         if isinstance(value, External) and _looks_like_class(value.name):
             return {ExternalInstance(value.name): 0}, _NO_TRAIL
         return EMPTY, _NO_TRAIL
 
-    def _call_result(self, function: Function) -> Result:
-        """What a call of a function returns."""
-        return self._search_once(("call", function), self._search_call_result, EMPTY)
+    def _partial_result(self, value: Partial) -> Result:
+        """What a call of a partial application returns: that of its function, where the first arguments are known."""
+        file = self.index.files[value.file_id]
+        functions, trail = self.argument(file, value.site, "0")
+        result: Found = {}
+        for function, how in functions.items():
+            found, looked_at = self._step_call(function, None, "")
+            trail |= looked_at
+            _merge(result, found, how)
+        return result, trail
 
-    def _search_call_result(self, function: Function) -> Result:
+    def argument(self, file: ModuleFile, site: str, places: str) -> Result:
+        """The values of an argument of a call: at a position or by a keyword. To be called in a search."""
+        passed = self.index.names(file).sites.get(site)
+        wanted = places.split("/")
+        found: Found = {}
+        trail = frozenset((file.module,))
+        for argument in passed.arguments if passed else ():
+            if argument.place in wanted:
+                values, looked_at = self._evaluate_terms(file, argument.terms)
+                trail |= looked_at
+                _merge(found, values)
+        return found, trail
+
+    def _modelled_result(self, model: Model, value: Value, file: ModuleFile, site: str) -> Result:
+        """What a function outside the repository returns, by its model."""
+        if model.makes == "partial":
+            return ({Partial(file.file_id, site): 0} if site else EMPTY), _NO_TRAIL
+        if model.makes:
+            kind = model.makes if "." in model.makes else f"{BUILTIN}.{model.makes}"
+            if not site:
+                return {ExternalInstance(kind): 0}, _NO_TRAIL
+            return {Container(file.file_id, site, kind): 0}, _NO_TRAIL
+        result: Found = {}
+        trail = _NO_TRAIL
+        for source in model.returns:
+            found, looked_at = self.modelled_value(source, value, file, site)
+            trail |= looked_at
+            _merge(result, found, How.RETURN)
+        return result, trail
+
+    def modelled_value(self, source: Source, value: Value, file: ModuleFile, site: str) -> Result:
+        """What a source of a model stands for, in a call of `value`. To be called in a search."""
+        if source.place == "self":
+            found: Found = {value.container: 0} if isinstance(value, ContainerMethod) else {}
+            trail = _NO_TRAIL
+        else:
+            found, trail = self.argument(file, site, source.place)
+        for step in source.steps:
+            found, trail = self._apply_modelled_step(found, trail, step)
+        return found, trail
+
+    def _apply_modelled_step(self, found: Found, trail: Trail, step: str) -> Result:
+        result: Found = {}
+        operands, looked_at = self.operands(found)
+        trail |= looked_at
+        for value, how in operands:
+            if step == "()":
+                values, looked_at = self._step_call(value, None, "")
+            elif step in ("|property", "|static"):
+                values, looked_at = {_as_member(value, step[1]): 0}, _NO_TRAIL
+            elif step in ("|values", "|items"):
+                values, looked_at = ({_view(value, step[1:]): 0} if isinstance(value, Container) else EMPTY), _NO_TRAIL
+            elif step == "[]":
+                values, looked_at = self._step_next(value)
+            elif isinstance(value, Container):
+                values, looked_at = self._items(value, "")
+            else:
+                continue
+            trail |= looked_at
+            _merge(result, values, how & ~How.ALIAS)
+        return result, trail
+
+    def _step_decorated(self, value: Value, file: ModuleFile, site: str) -> Result:
+        """What a decorator of the repository makes of a definition; one from outside leaves it as it is.
+
+        Which of the two it is, and whether it makes anything of it, never depends on what was passed somewhere.
+        """
+        passed = self.index.names(file).sites.get(site)
+        if passed is None or not isinstance(value, (Function, Class)):
+            return {value: 0}, _NO_TRAIL
+        decorators, trail = self._evaluate_terms(file, passed.target)
+        result: Found = {}
+        for decorator, how in decorators.items():
+            if not how & How.FLOW and isinstance(decorator, (Function, Class, Instance)):
+                found, looked_at = self._step_call(decorator, file, site)
+                trail |= looked_at
+                _merge(result, {_of_kind(each, value): how | How.ALIAS for each, how in found.items()})
+        if value in result:
+            result[value] &= ~(How.ALIAS | How.RETURN)
+        elif any(not how & How.FLOW and isinstance(each, _RUNNABLE) for each, how in result.items()):
+            result[Decorated(value)] = 0
+        else:
+            result[value] = 0
+        return result, trail
+
+    def _call_result(self, function: Function, file: ModuleFile | None = None, site: str = "") -> Result:
+        """What a call of a function returns; where it is called matters only if it can return what it is given."""
+        if file is None or function.key not in self._names_of(function.file_id).returns_parameters:
+            return self._search_once(("call", function, None, ""), self._search_call_result, EMPTY)
+        return self._search_once(("call", function, file, site), self._search_call_result, EMPTY)
+
+    def _search_call_result(self, function: Function, called_in: ModuleFile | None, site: str) -> Result:
         """The values of its `return` statements; if there are none, an instance of its declared return type."""
         names = self._names_of(function.file_id)
         file = self.index.files[function.file_id]
@@ -684,46 +1074,80 @@ class Resolver:
             (names.returns.get(function.key), How.RETURN),
             (names.return_types.get(function.key), How.RETURN | How.ANNOTATION),
         ):
-            if slot is not None and not found:
+            if slot is not None and all(each_how & How.FLOW for each_how in found.values()):
                 for term in slot.alternatives:
-                    values, looked_at = self._evaluate_result_term(file, term, function.receiver)
+                    values, looked_at = self._evaluate_result_term(file, term, function, called_in, site)
                     trail |= looked_at
                     _merge(found, values, how)
         return _as_result(found), trail
 
-    def _evaluate_result_term(self, file: ModuleFile, term: str, receiver: Class | None) -> Result:
-        """A term of what a method returns. Where it starts from the method's class, it starts from the receiver's."""
+    def _evaluate_result_term(
+        self, file: ModuleFile, term: str, function: Function, called_in: ModuleFile | None, site: str
+    ) -> Result:
+        """A term of what a function returns. Where it starts from a parameter, it starts from what is passed there."""
         root, _, steps = term.partition(" ")
-        cls = Class(file.file_id, root[2:])
-        if receiver is None or receiver == cls or not root.startswith("c:"):
+        letter, _, rest = root.partition(":")
+        key, _, name = rest.partition(":")
+        if letter == "t":
+            if function.receiver is None or key != self.index.names(file).parameters(function.key).owner:
+                return self._evaluate_term(file, term)
+            own = key == function.receiver.key and file.file_id == function.receiver.file_id
+            first: Value = function.receiver if name == "c" else Instance(function.receiver)
+            found: Found = {first: 0 if own else How.MRO}
+            trail = _NO_TRAIL
+        elif letter != "v" or key != function.key or called_in is None:
             return self._evaluate_term(file, term)
-        mro, trail = self._mro(receiver)
-        if mro.first("class", cls) is None:
-            return self._evaluate_term(file, term)
-        found: Found = {receiver: How.MRO}
+        else:
+            found, trail = self._passed_argument(function, name, called_in, site)
         for step in steps.split():
-            found, trail = self._apply_step(found, trail, step)
+            found, trail = self._apply_step(file, found, trail, step)
         return found, trail
 
-    def _method_result(self, value: Instance, name: str) -> Result:
+    def _passed_argument(self, function: Function, name: str, file: ModuleFile, site: str) -> Result:
+        """What is passed to a parameter of a function at one place."""
+        passed = self.index.names(file).sites.get(site)
+        found: Found = {}
+        trail = frozenset((file.module,))
+        if passed is None:
+            return found, trail
+        parameters = self._names_of(function.file_id).parameters(function.key)
+        places = [argument.place for argument in passed.arguments]
+        for bound in bound_arguments(parameters, places, int(function.is_bound)):
+            if bound.parameter == name and not bound.mark:
+                values, looked_at = self.values(file, passed.arguments[bound.argument].terms, bound.step)
+                trail |= looked_at
+                _merge(found, values)
+        return found, trail
+
+    def _method_result(self, value: Instance, name: str, file: ModuleFile | None = None, site: str = "") -> Result:
         """What a call of a method of an instance returns."""
         methods, trail = self._attribute(value, name)
         result: Found = {}
-        for method in methods:
+        for method, how in methods.items():
             if isinstance(method, Function):
-                found, looked_at = self._call_result(method)
+                found, looked_at = self._call_result(method, file, site)
                 trail |= looked_at
-                _merge(result, found)
+                _merge(result, found, how & How.FLOW)
         return result, trail
 
     def _step_sum(self, value: Value) -> Result:
+        if isinstance(value, Container):
+            return {replace(value, is_moved=True): 0}, _NO_TRAIL
         is_builtin = isinstance(value, ExternalInstance) and value.class_name.startswith(BUILTIN)
         return ({value: 0} if is_builtin else EMPTY), _NO_TRAIL
 
-    def _step_super(self, value: Value) -> Result:
-        return ({SuperObject(value): How.MRO} if isinstance(value, Class) else EMPTY), _NO_TRAIL
+    def _step_right_of_sum(self, value: Value) -> Result:
+        return ({replace(value, is_moved=True): 0} if isinstance(value, Container) else EMPTY), _NO_TRAIL
 
-    def _step_item(self, value: Value) -> Result:
+    def _step_super(self, value: Value, cls: Class | None = None) -> Result:
+        receiver = value.cls if isinstance(value, Instance) and cls else value
+        if not isinstance(receiver, Class):
+            return EMPTY, _NO_TRAIL
+        return {SuperObject(cls or receiver, receiver): How.MRO}, _NO_TRAIL
+
+    def _step_item(self, value: Value, key: str = "") -> Result:
+        if isinstance(value, Container):
+            return ({replace(value, is_moved=True): 0}, _NO_TRAIL) if key == ":" else self._items(value, key)
         if isinstance(value, Class):
             return {value: 0}, _NO_TRAIL
         if isinstance(value, External) and _looks_like_class(value.name):
@@ -748,6 +1172,8 @@ class Resolver:
     def _step_next(self, value: Value) -> Result:
         if isinstance(value, GeneratorObject):
             return self._yielded_values(value)
+        if isinstance(value, Container):
+            return self._items(value, "") if value.class_name not in MAPPINGS else (EMPTY, _NO_TRAIL)
         if not isinstance(value, Instance):
             return EMPTY, _NO_TRAIL
         result: Found = {}
@@ -771,10 +1197,9 @@ class Resolver:
 
 
 _STEPS: Final[dict[str, Callable[[Resolver, Value], Result]]] = {
-    "()": Resolver._step_call,
     "^": Resolver._step_super,
-    "[]": Resolver._step_item,
     "+": Resolver._step_sum,
+    "+r": Resolver._step_right_of_sum,
     "@enter": Resolver._step_enter,
     "@next": Resolver._step_next,
 }
@@ -785,6 +1210,25 @@ def _as_result(found: Found, how: int = 0) -> Found:
     return {
         value: (found_how | how) & ~How.ALIAS for value, found_how in found.items() if not isinstance(value, Variable)
     }
+
+
+def _as_member(value: Value, kind: str) -> Value:
+    """A function as a property or static method."""
+    return replace(value, kind=kind, receiver=None, is_bound=False) if isinstance(value, Function) else value
+
+
+def _view(container: Container, name: str) -> Container:
+    """The values or items of a dict: a container whose items follow from those of the dict."""
+    if container.key.endswith((_ITEMS_VIEW, _PAIR)):
+        return container
+    if name == "values":
+        return replace(container, class_name=f"{BUILTIN}.list", is_moved=True)
+    return Container(container.file_id, f"{container.key}{_ITEMS_VIEW}", f"{BUILTIN}.list")
+
+
+def _first_root(slot: Slot) -> str | None:
+    """The root of a slot with one term, whatever decorators make of it."""
+    return slot.alternatives[0].partition(" ")[0] if len(slot.alternatives) == 1 else None
 
 
 def _unfolded(trail: Trail) -> Trail:
@@ -804,12 +1248,29 @@ def _unfolded(trail: Trail) -> Trail:
 
 def _with_receiver(value: Value, receiver: Class) -> Value:
     """A method as it was looked up in a class, which may inherit it."""
-    return replace(value, receiver=receiver) if isinstance(value, Function) and value.kind != "s" else value
+    if not isinstance(value, Function) or value.kind == "s":
+        return value
+    return replace(value, receiver=receiver, is_bound=True)
+
+
+def _member_how(value: Value, how: int) -> int:
+    """How a member was found; the name of a property names it, however it was made."""
+    is_property = isinstance(value, Function) and value.is_property
+    return (how & ~How.ALIAS if is_property else how) | How.MRO
 
 
 def _as_class_attribute(value: Value) -> Value:
-    """A member as it is read from a class: there, a property is itself and not what it returns."""
-    return replace(value, kind="d") if isinstance(value, Function) and value.is_property else value
+    """A member as it is read from a class: there, a property is itself, and a method is not bound."""
+    if not isinstance(value, Function) or value.kind not in ("p", "f"):
+        return value
+    return replace(value, kind="d" if value.is_property else value.kind, is_bound=False)
+
+
+def _of_kind(value: Value, decorated: Function | Class) -> Value:
+    """What a decorator made of a member of a class, which is a property or static method if the member was."""
+    if isinstance(value, Function) and isinstance(decorated, Function) and value.kind == "f":
+        return replace(value, kind=decorated.kind)
+    return value
 
 
 def _absolute_module(file: ModuleFile, root: str) -> str | None:

@@ -37,13 +37,15 @@ class Function:
 
     `kind` says how it behaves as a member of a class. It is the letter of the term's root: `f` a function or method,
     `p` a property, `s` a static method, `k` a class method; `d` is a property that was read from the class, not from an
-    instance. `receiver` is the class the method was looked up in, which may inherit it.
+    instance. `receiver` is the class the method was looked up in, which may inherit it; a call of a bound method passes
+    it, or an instance of it.
     """
 
     file_id: str
     key: str
     kind: str
     receiver: Class | None = None
+    is_bound: bool = False
 
     @property
     def is_property(self) -> bool:
@@ -60,9 +62,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class SuperObject:
-    """What `super()` returns in a class of the repository: attributes are looked up in its bases only."""
+    """What `super()` returns in a class of the repository: attributes are looked up after it, in the receiver's MRO."""
 
     cls: Class
+    receiver: Class
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,42 @@ class GeneratorObject:
     """What a call of a generator function returns."""
 
     function: Function
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A list, tuple, set, dict or generator that is made at one place of a file; what it holds are slots.
+
+    A part or a sum of containers has their items at other places (`is_moved`).
+    """
+
+    file_id: str
+    key: str
+    class_name: str
+    is_moved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerMethod:
+    """A method of a container."""
+
+    container: Container
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What `functools.partial` returns at one place of a file: its first argument, with the others."""
+
+    file_id: str
+    site: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decorated:
+    """A definition that its name names, although a call of that name runs what a decorator made of it."""
+
+    value: Function | Class
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +170,10 @@ Value = (
     | Instance
     | SuperObject
     | GeneratorObject
+    | Container
+    | ContainerMethod
+    | Partial
+    | Decorated
     | Variable
     | External
     | ExternalInstance
@@ -151,13 +194,19 @@ class How:
     RETURN: Final = 16
     ANNOTATION: Final = 32
     ALIAS: Final = 64  # the last step was an assignment: the name that was read is a variable, not the value itself
+    FLOW: Final = 128  # it was passed: as an argument, or to an attribute or a container somewhere else
+    OUTSIDE: Final = 512  # an attribute of something from outside the repository that was passed: not passed on
+    ASSUMED: Final = 256  # the receiver is assumed to be an instance of the method's own class
 
 
 Found = dict[Value, int]
 """The values of a term, each with the `How` bits of the simplest way in which it was found."""
 
 Trail = frozenset[str]
-"""The modules that were looked at, by name; `?name` where only the existence of the module mattered."""
+"""The modules that were looked at, by name; `?name` where only the existence of the module mattered.
+
+`=slot` is a slot of value flow that was read, `=.name` the slots of all attributes of a name.
+"""
 
 Result = tuple[Found, Trail]
 """What an evaluation found, and the modules it looked at."""

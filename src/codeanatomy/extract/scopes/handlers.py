@@ -10,6 +10,7 @@ from tree_sitter import Node
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.shapes import significant_children
 from codeanatomy.extract.syntax.assignments import push_loop
+from codeanatomy.extract.values.forms import expression_value
 from codeanatomy.extract.walk import Handler, NewScope, Walk
 
 _COMPREHENSIONS: Final = {
@@ -27,6 +28,11 @@ def comprehension(w: Walk, node: Node) -> None:
     inside = significant_children(node)
     first = next((at for at, part in enumerate(inside) if part.kind_id == g.FOR_IN_CLAUSE), None)
     scope = w.open_scope(NewScope(name, enclosing, name), node)
+    element = inside[0].children[-1] if inside and inside[0].kind_id == g.PAIR else inside[0] if inside else node
+    if element.kind_id not in (g.FOR_IN_CLAUSE, node.kind_id):
+        w.scope = scope
+        w.comprehension_values[node.start_byte] = expression_value(w, element)
+        w.scope = enclosing
     w.stack.append(enclosing)
     for at in range(len(inside) - 1, -1, -1):
         w.stack.append((push_loop, inside[at], enclosing) if at == first else inside[at])

@@ -22,6 +22,7 @@ from codeanatomy.extract.values.forms import (
     Form,
     bind_value,
     bound_expression,
+    constant_key,
     expression_value,
     new_value,
     next_bound_expression,
@@ -29,6 +30,7 @@ from codeanatomy.extract.values.forms import (
     type_value,
 )
 from codeanatomy.extract.values.implicit_calls import add_iteration
+from codeanatomy.extract.values.structure import BindingSite
 from codeanatomy.extract.walk import Handler, Walk
 
 _UNPACKING: Final = frozenset(
@@ -99,6 +101,7 @@ def bind_target(w: Walk, node: Node, binding: Binding) -> None:
             def_no = w.scope_defs[w.scope]
             in_constructor = def_no != NOTHING and w.definitions[def_no].name == b"__init__"
             is_certain = in_constructor and w.scope_blocks.get(w.scope) == w.block
+            is_certain |= w.scope == MODULE_SCOPE and w.block == 0 and op == b"assign"
             w.attribute_stores.append((base, attribute, _target_value(w, binding), is_certain))
         dotted = attribute_chain(w, node, ctx).dotted
         add_assign(w, b"starred" if starred else b"attribute", dotted, span, binding)
@@ -106,8 +109,19 @@ def bind_target(w: Walk, node: Node, binding: Binding) -> None:
         w.stack += _inner_targets(node, binding)[::-1]
     else:
         if kind == g.SUBSCRIPT:
+            _store_item(w, node, binding)
             add_assign(w, b"starred" if starred else b"subscript", NOTHING, span, binding)
         w.stack.append(node)
+
+
+def _store_item(w: Walk, node: Node, binding: Binding) -> None:
+    """Record `container[key] = value`."""
+    container, *keys = significant_children(node)
+    base = expression_value(w, container) if binding.op in (b"assign", b"annotated") else NOTHING
+    if NOTHING not in (base, binding.value.number):
+        key = constant_key(w, keys[0]) if len(keys) == 1 else None
+        number = _target_value(w, binding)
+        w.item_stores.append((base, key, number, BindingSite(max(node.end_byte, binding.value.end), w.block, number)))
 
 
 def _target_value(w: Walk, binding: Binding) -> int:
@@ -299,7 +313,7 @@ def bind_name(w: Walk, node: Node, binding: Binding) -> None:
     if start != end:
         name = w.pool[w.text[start:end]]
         symbol = w.scopes.bind(w.scope, name, binding.op, (start, end))
-        if binding.op == b"except":
+        if binding.op == b"except" or binding.value.number != NOTHING:
             bind_value(w, symbol, end, _target_value(w, binding))
         add_assign(w, b"name", name, (start, end), binding)
 

@@ -25,6 +25,11 @@ from codeanatomy.extract.values.structure import Definition
 from codeanatomy.extract.walk import Handler, NewScope, Walk
 
 _ANONYMOUS: Final = b"<missing>"
+_TRANSPARENT: Final = frozenset(
+    {b"property", b"staticmethod", b"classmethod", b"setter", b"getter", b"deleter", b"abstractmethod", b"overload"}
+    | {b"wraps", b"contextmanager", b"asynccontextmanager", b"dataclass", b"cached_property", b"lru_cache", b"cache"}
+)
+"""Decorators that need no look: the name stays what it is. Only a shortcut; others are looked up."""
 _SEMICOLON: Final = re.compile(rb"[ \t\f]*;")
 
 
@@ -243,6 +248,10 @@ def _add_decorator(w: Walk, node: Node, def_no: int, position: int, dotted: int)
     """One row of `cst_decorators`, and the call that a decorator is."""
     number = expression_value(w, node)
     add_implicit_call(w, b"decorator", node, number)
+    name = w.pool.texts[dotted].rpartition(b".")[2] if dotted != NOTHING else b""
+    if number != NOTHING and name not in _TRANSPARENT:
+        place = w.place(node.start_byte, node.end_byte)
+        w.decorations.setdefault(def_no, []).insert(0, (number, place))
     if node.kind_id == g.CALL:
         number = expression_value(w, unparenthesized(node.children[0]))
     w.cells.rows["cst_decorators"].add(
@@ -384,7 +393,10 @@ def _add_parameter(w: Walk, node: Node, parameter: _Parameter) -> None:
     here, w.scope = w.scope, parameter.enclosing
     default_value = expression_value(w, default) if default is not None else NOTHING
     w.scope = here
-    bind_value(w, symbol, start, new_value(w, Form.PARAMETER, *parameter[:3], declared_type, default_value))
+    bind_value(
+        w, symbol, start, new_value(w, Form.PARAMETER, *parameter[:3], declared_type, default_value, w.pool.texts[name])
+    )
+    w.parameters.setdefault(parameter.def_no, []).append((w.pool.texts[name], parameter.kind))
     w.cells.rows["cst_params"].add(
         def_no=parameter.def_no,
         position=parameter.position,

@@ -12,7 +12,7 @@ from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.scopes.table import MODULE_SCOPE
 from codeanatomy.extract.shapes import MAX_DOTTED, shape, start_of, unparenthesized, unstarred
 from codeanatomy.extract.syntax.exports import export_call
-from codeanatomy.extract.values.forms import expression_value, name_value
+from codeanatomy.extract.values.forms import add_call_value, expression_value, name_value
 from codeanatomy.extract.walk import Handler, Walk
 
 _CALLEE_SHAPES: Final = frozenset({b"name", b"attribute", b"call", b"subscript", b"lambda"})
@@ -160,6 +160,7 @@ def call(w: Walk, node: Node) -> None:
     kind = callee.kind_id
     callee_start, callee_end = start_of(w, callee), callee.end_byte
     number = expression_value(w, callee)
+    add_call_value(w, node, callee, arguments)
     if kind == g.ATTRIBUTE:
         last = attribute_chain(w, callee, b"load")
         if scope == MODULE_SCOPE:

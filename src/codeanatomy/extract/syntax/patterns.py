@@ -8,10 +8,11 @@ from typing import Final
 from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
+from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.shapes import significant_children
 from codeanatomy.extract.syntax.assignments import Binding, bind_name
 from codeanatomy.extract.syntax.expressions import AttributeSpan, add_attribute, read_name
-from codeanatomy.extract.values.forms import nothing_bound
+from codeanatomy.extract.values.forms import Form, name_value, new_value, nothing_bound
 from codeanatomy.extract.walk import Handler, Walk
 
 
@@ -37,15 +38,29 @@ def pattern(w: Walk, node: Node) -> None:
         return
     else:
         inside = significant_children(node)
-        entries = [(pattern, child) for child in inside]
+        entries: list[tuple[object, ...]] = [(pattern, child) for child in inside]
         if kind == g.CLASS_PATTERN:
             entries[0] = (read_dotted_name, inside[0])
+        elif kind == g.AS_PATTERN and len(inside) == 2 and inside[1].kind_id == g.IDENTIFIER:
+            entries[1] = (_capture, inside[1], _instance_of_pattern(w, inside[0]))
         w.stack += reversed(entries)
 
 
-def _capture(w: Walk, node: Node) -> None:
+def _capture(w: Walk, node: Node, number: int = NOTHING) -> None:
     if w.text_of(node) != b"_":
-        bind_name(w, node, Binding(b"match", nothing_bound(w)))
+        bind_name(w, node, Binding(b"match", nothing_bound(w)._replace(number=number)))
+
+
+def _instance_of_pattern(w: Walk, node: Node) -> int:
+    """The value of what matches `Class(…)`: an instance of that class."""
+    inside = significant_children(node)
+    if len(inside) != 1 or inside[0].kind_id != g.CLASS_PATTERN:
+        return NOTHING
+    first, *rest = significant_children(significant_children(inside[0])[0])
+    number = name_value(w, first.start_byte, first.end_byte)
+    for name in rest:
+        number = new_value(w, Form.ATTRIBUTE, number, w.text_of(name))
+    return new_value(w, Form.CALL, number)
 
 
 def read_dotted_name(w: Walk, node: Node) -> None:

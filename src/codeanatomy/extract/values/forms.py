@@ -24,6 +24,13 @@ _MAX_DEPTH: Final = 60
 _MAX_ITEMS: Final = 64
 
 _DOTTED: Final = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_FORMATTED: Final = re.compile(rb"""[fF][rR]?["']([^\W\d]\w*)\{""")
+_BOUND: Final = re.compile(rb"(-?\d{1,6})?")
+_IMPORTERS: Final = frozenset({b"importlib.import_module", b"import_module", b"__import__"})
+_CONTAINERS: Final = frozenset(
+    {b"list", b"dict", b"set", b"deque", b"defaultdict", b"OrderedDict"}
+    | {b"collections.deque", b"collections.defaultdict", b"collections.OrderedDict"}
+)
 _CHOICES: Final = frozenset({b"Optional", b"Union"})
 _WRAPPERS: Final = frozenset(
     {b"Annotated", b"Final", b"ClassVar", b"Required", b"NotRequired", b"ReadOnly", b"InitVar"}
@@ -40,19 +47,19 @@ class Form:
 
     NAME: Final = 0  # symbol, scope, position: a name where it is read
     ATTRIBUTE: Final = 1  # value, name
-    CALL: Final = 2  # value of the callee
+    CALL: Final = 2  # value of the callee; if it is written: arguments (place and value), name of the place or empty
     SUPER: Final = 3  # symbol of `super`, scope, value of the class given or NOTHING
     GETATTR: Final = 4  # symbol of `getattr`, value, name
     CLASS_OF: Final = 5  # symbol of `type`, value
     LITERAL: Final = 6  # name of the builtin class
-    ITEMS: Final = 7  # name of the builtin class, keys, values: a display of a list, tuple, set or dict
+    ITEMS: Final = 7  # name of the builtin class, keys, values, place: a display of a list, tuple, set or dict
     ITEM: Final = 8  # value, key or None
     EITHER: Final = 9  # values
     LAMBDA: Final = 10  # first byte
     TYPE_NAME: Final = 11  # dotted name inside a string annotation
     IMPORT: Final = 12  # level, module, imported name or empty
     DEFINITION: Final = 13  # def_no
-    PARAMETER: Final = 14  # def_no, position, kind, value of its type, value of its default
+    PARAMETER: Final = 14  # def_no, position, kind, value of its type, value of its default, name
     ELEMENT: Final = 15  # value: the target of a loop over it
     ENTERED: Final = 16  # value: the target of `with`
     RAISED: Final = 17  # value: the name that `except` binds
@@ -60,9 +67,11 @@ class Form:
     ASSIGNED: Final = 19  # value, value of the declared type: what an assignment binds
     DELETED: Final = 20  # the name is not bound any more
     OVERRIDDEN: Final = 21  # def_no of a class: its `super()`
-    SUM: Final = 22  # value of the left operand
+    SUM: Final = 22  # values of the left and the right operand
     UNKNOWN: Final = 23  # something that cannot be followed
     LIMIT: Final = 24  # something that is not followed because a limit was hit
+    COMPREHENSION: Final = 25  # name of the builtin class, first byte, place
+    SLICE: Final = 26  # value
 
 
 class BoundExpression(NamedTuple):
@@ -220,8 +229,70 @@ def _call(w: Walk, node: Node, depth: int) -> int:
             number = special(w, significant_children(children[-1]), depth)
             if number != NOTHING:
                 return number
+    if w.text_of(callee) in _IMPORTERS and children[-1].kind_id == g.ARGUMENT_LIST:
+        number = _import_by_name(w, significant_children(children[-1]))
+        if number != NOTHING:
+            return number
     called = expression_value(w, callee, depth)
-    return new_value(w, Form.CALL, called) if called != NOTHING else NOTHING
+    if called == NOTHING:
+        return NOTHING
+    arguments = _arguments(w, children[-1], depth)
+    passes = any(w.values[number][0] != Form.LITERAL for _, number in arguments)
+    is_new = w.text_of(callee) in _CONTAINERS
+    return new_value(
+        w, Form.CALL, called, arguments, w.place(node.start_byte, node.end_byte) if passes or is_new else b""
+    )
+
+
+def _arguments(w: Walk, node: Node, depth: int) -> tuple[tuple[bytes, int], ...]:
+    """The arguments of a call that have a value, each with its place: a position, a keyword, `*position` or `**`.
+
+    The position of an argument after a starred one is not known: its place is `+position`, which is the first possible.
+    """
+    found: list[tuple[bytes, int]] = []
+    if node.kind_id == g.GENERATOR:
+        return ((b"0", expression_value(w, node, depth)),)
+    position, starred = 0, False
+    for argument in node.named_children[:_MAX_ITEMS]:
+        kind = argument.kind_id
+        if argument.is_extra or kind == g.ERROR:
+            continue
+        given = argument
+        if kind == g.KEYWORD_ARGUMENT:
+            place, given = w.text_of(argument.children[0]), argument.children[-1]
+        elif kind == g.DICTIONARY_SPLAT:
+            place, given = b"**", argument.children[-1]
+        elif kind == g.LIST_SPLAT:
+            place, given, starred = b"*%d" % position, argument.children[-1], True
+        else:
+            place = (b"+%d" if starred else b"%d") % position
+            position += not starred
+        number = expression_value(w, unparenthesized(given), depth) if given.kind_id not in g.LITERALS else NOTHING
+        if number != NOTHING:
+            found.append((place, number))
+    return tuple(found)
+
+
+def _import_by_name(w: Walk, arguments: list[Node]) -> int:
+    """`import_module("name")`."""
+    name = string_value(unparenthesized(arguments[0]), w.text) if len(arguments) == 1 else None
+    if name is None or not _DOTTED.fullmatch(name):
+        return NOTHING
+    return new_value(w, Form.IMPORT, 0, name, b"")
+
+
+def add_call_value(w: Walk, node: Node, callee: Node, arguments: Node) -> None:
+    """Record a call that is written; `setattr` with a constant name is an assignment."""
+    number = expression_value(w, node)
+    if number != NOTHING and w.values[number][0] == Form.CALL:
+        w.call_values.append(number)
+    if callee.kind_id == g.IDENTIFIER and w.text_of(callee) == b"setattr" and arguments.kind_id == g.ARGUMENT_LIST:
+        given = significant_children(arguments)
+        name = string_value(unparenthesized(given[1]), w.text) if len(given) == 3 else None
+        base = expression_value(w, given[0]) if name is not None and _DOTTED.fullmatch(name) else NOTHING
+        value = expression_value(w, given[2]) if base != NOTHING else NOTHING
+        if name is not None and value != NOTHING:
+            w.attribute_stores.append((base, name, new_value(w, Form.ASSIGNED, value, NOTHING), False))
 
 
 def _super(w: Walk, arguments: list[Node], depth: int) -> int:
@@ -233,18 +304,29 @@ def _super(w: Walk, arguments: list[Node], depth: int) -> int:
 
 
 def _getattr(w: Walk, arguments: list[Node], depth: int) -> int:
-    name = string_value(unparenthesized(arguments[1]), w.text) if len(arguments) > 1 else None
-    of = (
-        expression_value(w, arguments[0], depth)
-        if name is not None and _DOTTED.fullmatch(name) and b"." not in name
-        else NOTHING
-    )
+    name = _attribute_name(w, unparenthesized(arguments[1])) if len(arguments) > 1 else None
+    of = expression_value(w, arguments[0], depth) if name is not None else NOTHING
     if of == NOTHING:
         return NOTHING
-    return new_value(w, Form.GETATTR, w.scopes.symbol(w.scope, w.pool[b"getattr"]), of, name)
+    found = new_value(w, Form.GETATTR, w.scopes.symbol(w.scope, w.pool[b"getattr"]), of, name)
+    has_default = len(arguments) == 3 and arguments[2].kind_id not in g.LITERALS
+    return _either(w, [found, expression_value(w, arguments[2], depth)]) if has_default else found
+
+
+def _attribute_name(w: Walk, node: Node) -> bytes | None:
+    """The name that a string is; of `"start" + x` and `f"start{x}"`, the start and a star."""
+    name, more = string_value(node, w.text), b""
+    if node.kind_id == g.BINARY_OPERATOR and w.text_of(node.children[1]) in (b"+", b"%"):
+        left = string_value(node.children[0], w.text)
+        name, more = (left.partition(b"%")[0] if left is not None else None), b"*"
+    elif node.kind_id == g.STRING and (opening := _FORMATTED.match(w.text, node.start_byte, node.end_byte)):
+        name, more = opening[1], b"*"
+    return name + more if name is not None and _DOTTED.fullmatch(name) and b"." not in name else None
 
 
 def _class_of(w: Walk, arguments: list[Node], depth: int) -> int:
+    if len(arguments) == 3 and arguments[1].kind_id == g.TUPLE:  # a class that is made has the members of its bases
+        return _either(w, [expression_value(w, base, depth) for base in significant_children(arguments[1])])
     of = expression_value(w, arguments[0], depth) if len(arguments) == 1 else NOTHING
     if of == NOTHING:
         return NOTHING
@@ -265,23 +347,27 @@ def _display(w: Walk, node: Node, depth: int) -> int:
     """
     keys: list[object] = []
     values: list[int] = []
+    spread: list[tuple[bool, int]] = []
     elements = significant_children(node)
     for at, element in enumerate(elements[:_MAX_ITEMS]):
         if element.kind_id == g.PAIR:
             key, item = element.children[0], element.children[-1]
-            keys.append(_constant(w, key))
+            keys.append(constant_key(w, key))
             values.append(expression_value(w, item, depth) if item.kind_id not in g.LITERALS else NOTHING)
         else:
             splat = element.kind_id in (g.LIST_SPLAT, g.DICTIONARY_SPLAT)
             keys.append(None if splat else at)
             values.append(NOTHING if splat or element.kind_id in g.LITERALS else expression_value(w, element, depth))
+            if splat:
+                spread.append((element.kind_id == g.DICTIONARY_SPLAT, expression_value(w, element.children[-1], depth)))
     if len(elements) > _MAX_ITEMS:
         keys.append(None)
         values.append(limit_value(w))
-    return new_value(w, Form.ITEMS, _DISPLAYS[node.kind_id], tuple(keys), tuple(values))
+    place = w.place(node.start_byte, node.end_byte)
+    return new_value(w, Form.ITEMS, _DISPLAYS[node.kind_id], tuple(keys), tuple(values), place, tuple(spread))
 
 
-def _constant(w: Walk, node: Node) -> object:
+def constant_key(w: Walk, node: Node) -> object:
     """The key that a constant expression is: a string or a small number; None for anything else."""
     text = w.text_of(node)
     if node.kind_id == g.INTEGER and text.isdigit() and len(text) < 10:
@@ -296,7 +382,24 @@ def _item(w: Walk, node: Node, depth: int) -> int:
     number = expression_value(w, container, depth)
     if number == NOTHING:
         return NOTHING
-    return new_value(w, Form.ITEM, number, _constant(w, keys[0]) if len(keys) == 1 else None)
+    if len(keys) == 1 and keys[0].kind_id == g.SLICE:
+        return _slice(w, number, keys[0])
+    return new_value(w, Form.ITEM, number, constant_key(w, keys[0]) if len(keys) == 1 else None)
+
+
+def _slice(w: Walk, number: int, node: Node) -> int:
+    """`value[start:stop]`: of a display with constant bounds, a display."""
+    row = w.values[number]
+    bounds = w.text_of(node).split(b":")
+    if row[0] == Form.ITEMS and row[1] != b"dict" and not row[5] and len(bounds) == 2:
+        texts = [bound.strip() for bound in bounds]
+        if all(_BOUND.fullmatch(text) for text in texts):
+            part = slice(*(int(text) if text else None for text in texts))
+            values = row[3][part]
+            return new_value(
+                w, Form.ITEMS, row[1], tuple(range(len(values))), values, w.place(node.start_byte, node.end_byte), ()
+            )
+    return new_value(w, Form.SLICE, number)
 
 
 def _conditional(w: Walk, node: Node, depth: int) -> int:
@@ -310,7 +413,8 @@ def _sum(w: Walk, node: Node, depth: int) -> int:
     if len(children) != 3 or w.text_of(children[1]) not in (b"+", b"%"):
         return NOTHING
     left = expression_value(w, children[0], depth)
-    return new_value(w, Form.SUM, left) if left != NOTHING else NOTHING
+    right = expression_value(w, children[2], depth) if w.text_of(children[1]) == b"+" else NOTHING
+    return new_value(w, Form.SUM, left, right) if left != NOTHING or right != NOTHING else NOTHING
 
 
 def _literal(w: Walk, node: Node, depth: int) -> int:
@@ -319,6 +423,11 @@ def _literal(w: Walk, node: Node, depth: int) -> int:
         prefix = w.text[node.start_byte : node.start_byte + 2].lower().partition(b"'")[0].partition(b'"')[0]
         name = b"bytes" if b"b" in prefix else name
     return new_value(w, Form.LITERAL, name) if name else NOTHING
+
+
+def _comprehension(w: Walk, node: Node, depth: int) -> int:
+    place = w.place(node.start_byte, node.end_byte)
+    return new_value(w, Form.COMPREHENSION, _COMPREHENSIONS[node.kind_id], node.start_byte, place)
 
 
 def _last_child(w: Walk, node: Node, depth: int) -> int:
@@ -342,9 +451,12 @@ _LITERAL_CLASSES: Final = {
     g.kind("float"): b"float",
     g.kind("true"): b"bool",
     g.kind("false"): b"bool",
+}
+_COMPREHENSIONS: Final = {
     g.kind("list_comprehension"): b"list",
     g.kind("set_comprehension"): b"set",
     g.kind("dictionary_comprehension"): b"dict",
+    g.GENERATOR: b"",
 }
 _BUILDERS: Final[Mapping[int, Callable[[Walk, Node, int], int]]] = {
     g.ATTRIBUTE: _attribute,
@@ -359,4 +471,5 @@ _BUILDERS: Final[Mapping[int, Callable[[Walk, Node, int], int]]] = {
     g.PARENTHESIZED: _last_child,
     **dict.fromkeys(_DISPLAYS, _display),
     **dict.fromkeys(_LITERAL_CLASSES, _literal),
+    **dict.fromkeys(_COMPREHENSIONS, _comprehension),
 }

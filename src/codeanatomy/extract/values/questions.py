@@ -12,20 +12,31 @@ from typing import Final
 from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.scopes.table import MODULE_SCOPE
 from codeanatomy.extract.values.forms import Form
+from codeanatomy.extract.values.passes import Passes
 from codeanatomy.extract.values.reaching import ReachingBindings
 from codeanatomy.extract.values.slots import Slots
 from codeanatomy.extract.values.terms import ASSIGNED, CALLED, LIMIT, SEPARATOR, Terms, ValueTerms
 from codeanatomy.extract.walk import Walk
 
-_NOT_NAMED_BY: Final = (CALLED, ASSIGNED, b" @enter", b" @next", b" []", b" ^")
+_NOT_NAMED_BY: Final = (CALLED, ASSIGNED)
+_UNNAMED_ROOTS: Final = frozenset({b"v:", b"t:", b"n:"})
+_UNNAMED_STEPS: Final = frozenset({b"(", b"@", b"[", b"^", b"+"})
 
 
 def add_values(w: Walk) -> None:
     """Add what the content's names are bound to, and the questions of its sites."""
     bindings = ReachingBindings(w)
     terms = ValueTerms(w, bindings)
-    Slots(w, bindings, terms).add()
+    slots = Slots(w, bindings, terms)
+    slots.add()
+    Passes(w, terms).add(slots.other_stores)
     _Questions(w, terms).number()
+
+
+def _is_bound(term: bytes) -> bool:
+    """Whether what a variable is bound to is not what the name names."""
+    step = term.rpartition(b" ")[2]
+    return term == LIMIT or term.endswith(_NOT_NAMED_BY) or step[:2] in _UNNAMED_ROOTS or step[:1] in _UNNAMED_STEPS
 
 
 class _Questions:
@@ -63,7 +74,7 @@ class _Questions:
 
     def _implicit(self, number: int) -> int:
         """The question of an implicit call; calls of builtin classes are left out."""
-        return self._number(tuple(term for term in self._terms.terms(number) if not term.startswith(b"b:")))
+        return self._number(tuple(term for term in self._terms.terms(number) if not term.startswith((b"b:", b"n:"))))
 
     def _reference(self, number: int) -> int:
         """The question of a name that is read: what it names, not what a variable of that name is bound to."""
@@ -75,7 +86,7 @@ class _Questions:
         known = self._of_names.get(row[1:3])
         if known is None:
             terms = self._terms.terms(number)
-            known = self._number(tuple(term for term in terms if not term.endswith(_NOT_NAMED_BY) and term != LIMIT))
+            known = self._number(tuple(term for term in terms if not _is_bound(term)))
             target = self._target_of[row[1]]
             binding_scope = self._scope_of[target] if target != NOTHING else NOTHING
             if binding_scope == NOTHING or (

@@ -7,6 +7,7 @@ if both are in a loop. Other functions see the bindings that are in effect at th
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -69,6 +70,17 @@ class ReachingBindings:
         if len(sites) == 1 and symbol not in self._foreign_sites and sites[0].position <= position:
             return list(sites)
         return self._reaching_sites(symbol, position, position)
+
+    def certain(self, symbol: int, sites: Sequence[BindingSite], position: int) -> int | None:
+        """The value of the last of `sites` before a position, if each of its bindings that reach it is before that."""
+        before = [site for site in sites if site.position <= position and self._contains(site.block, position)]
+        if not before or any(position < site.position and self._loops_back(site, position, None) for site in sites):
+            return None
+        last = max(before)
+        bound = self.reaching(symbol, position)
+        is_last = all(site.position <= last.position for site in bound)
+        between = any(last.position < site.position <= position for site in sites)
+        return last.value if is_last and not between else None
 
     def _reaching_sites(self, symbol: int, inside: int, before: int) -> list[BindingSite]:
         """The bindings before a position that reach a use at `inside`, and those that reach it through a loop.

@@ -42,6 +42,8 @@ class Slots:
         self._target_of = w.scopes.targets_of_symbols()
         self._names = w.scopes.names_of_symbols()
         self._members = self._members_of_owners()
+        self.other_stores: list[tuple[bytes, bytes, int]] = []
+        """What is assigned to attributes of other things: their term, the name and the value."""
 
     def _members_of_owners(self) -> dict[int, list[int]]:
         """The symbols that the module (`NOTHING`) and each class bind, sorted by name."""
@@ -73,6 +75,8 @@ class Slots:
         for def_no, definition in enumerate(w.definitions):
             if definition.kind == b"class":
                 self._add(_Slot(def_no, b"class", definition.name, b""))
+            elif def_no in w.parameters:
+                self._add(_Slot(def_no, b"parameters", b"", self._parameters(def_no)))
             if definition.is_accessor() and definition.decorators[-1].endswith(b".setter"):
                 self._add(_Slot(definition.container, b"setter", definition.name, b"f:" + definition.key))
 
@@ -86,6 +90,12 @@ class Slots:
         for def_no, declared_type in self._w.return_types.items():
             if terms := extended(self._terms.terms(declared_type), CALLED):
                 self._add(_Slot(def_no, b"return_type", b"", SEPARATOR.join(terms)))
+
+    def _parameters(self, def_no: int) -> bytes:
+        """The parameters of a function: what its first is the receiver of, and their names, marked by kind."""
+        marks = {b"positional_only": b"/", b"keyword_only": b"!", b"var_positional": b"*", b"var_keyword": b"**"}
+        names = [marks.get(kind, b"") + name for name, kind in self._w.parameters[def_no]]
+        return b",".join([(self._terms.receiver_class(def_no, 0) or b"-").replace(b" ", b""), *names])
 
     def _add_name(self, symbol: int, owner: int) -> None:
         """One name of a module or class."""
@@ -132,14 +142,18 @@ class Slots:
         found: dict[tuple[int, bytes, bytes], list[int]] = {}
         certain: set[tuple[int, bytes, bytes]] = set()
         for base, name, number, is_certain in self._w.attribute_stores:
-            for term in self._own_classes(self._terms.terms(base)):
-                root, _, steps = term.replace(ASSIGNED, b"").partition(b" ")
-                slot = {b"": b"member", b"()": b"attribute"}.get(steps)
-                owner = numbers.get(root[2:]) if root.startswith(b"c:") else None
-                if slot and owner is not None:
-                    found.setdefault((owner, slot, name), []).append(number)
-                    if is_certain:
-                        certain.add((owner, slot, name))
+            for term in self._terms.terms(base):
+                for own in self._own_classes((self._terms.receivers.get(term, term),)):
+                    root, _, steps = own.replace(ASSIGNED, b"").partition(b" ")
+                    slot = {b"": b"member", b"()": b"attribute"}.get(steps)
+                    owner = numbers.get(root[2:]) if root.startswith(b"c:") else None
+                    if slot and owner is not None:
+                        found.setdefault((owner, slot, name), []).append(number)
+                        in_module = self._w.values[base][0] == Form.NAME and self._w.values[base][2] == MODULE_SCOPE
+                        if is_certain and in_module == (slot == b"member"):
+                            certain.add((owner, slot, name))
+                    else:
+                        self.other_stores.append((term, name, number))
         for key, values in sorted(found.items()):
             kind = b"variable" if key in certain else b"mixed"
             self._add(_Slot(*key, self._terms.joined(values), kind=kind))

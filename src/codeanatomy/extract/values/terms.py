@@ -7,17 +7,27 @@ no paths in them, so that the same content has the same terms wherever it is; th
     i:LEVEL:MODULE  an imported module, LEVEL dots up
     c:KEY f:KEY     a class, a function of this content; p: a property, s: a static, k: a class method
     b:NAME          a builtin class        l:      a limit was hit
-    .NAME           an attribute           ()      the result of a call
-    ^               `super()` of a class   []      an item                +   a sum of it and something else
+    v:KEY:NAME      a parameter of a function: what callers pass
+    t:KEY:i t:KEY:c the receiver of the methods of a class: an instance, a class
+    n:PLACE:CLASS   a container that is made at one place; PLACE is KEY* or KEY** for those of a function's parameters
+    .NAME           an attribute           ()      the result of a call   (PLACE)  of a call with arguments
+    .NAME*          an attribute whose name starts so
+    ^               `super()` of a class   ^KEY    `super()` of a receiver, in a method of the class KEY
+    []              an item                [KEY]   of a constant key      [:]  a slice
+    @0              one of several targets that a value is unpacked into
+    +               a sum of it and something else                       +r   of something else and it
     @enter          the target of `with`   @next   the target of a loop
+    &PLACE          what a decorator makes of it
     =               by assignment: the name that was read is a variable, bound to something with a name of its own
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from codeanatomy.catalogue.ids import short_hash
 from codeanatomy.extract.cells import NOTHING
 from codeanatomy.extract.scopes.table import COMPREHENSIONS, MODULE_SCOPE
 from codeanatomy.extract.values.forms import Form
@@ -34,11 +44,14 @@ LIMIT: Final = b"l:"
 
 _MAX_TERMS: Final = 8
 _MAX_LENGTH: Final = 400
+_MAX_KEY: Final = 60
 _MAX_DEPTH: Final = 120
 
 _NONE: Final[Terms] = ()
 _TRANSPARENT: Final = COMPREHENSIONS | {b"type_params", b"type_alias", b"type_bound"}
 _CLASS_METHODS: Final = frozenset({b"__new__", b"__init_subclass__", b"__class_getitem__"})
+_FLOWING: Final = re.compile(rb"v:|n:\S+ [\[@]|\S.* @\d")
+_WORD: Final = re.compile(rb"\w+", re.ASCII)
 
 
 class ValueTerms:
@@ -54,6 +67,13 @@ class ValueTerms:
         self._remembered: dict[int, Terms] = {}
         self._in_progress: set[int] = set()
         self._hit_depth_limit = False
+        self.receivers: dict[bytes, bytes] = {}
+        """The term of the own class, or of an instance of it, by the term of a receiver."""
+        self._item_sites: dict[tuple[int, object], list[BindingSite]] = {}
+        for base, key, _, site in w.item_stores:
+            row = w.values[base]
+            if row[0] == Form.NAME and key is not None and self._target_of[row[1]] != NOTHING:
+                self._item_sites.setdefault((self._target_of[row[1]], key), []).append(site)
 
     def joined(self, numbers: Iterable[int]) -> bytes:
         """The terms of several values as one text."""
@@ -114,10 +134,14 @@ class ValueTerms:
         return tuple(term for site in sites for term in self.terms(site.value, depth))
 
     def _attribute(self, row: tuple[Any, ...], depth: int) -> Terms:
-        return extended(self.terms(row[1], depth), b" ." + row[2])
+        base, name = self.terms(row[1], depth), row[2]
+        if name.startswith(b"__") and not name.endswith(b"__"):  # a private name belongs to the class it is written in
+            base = tuple(self.receivers.get(term, term) for term in base)
+        return extended(base, b" ." + name)
 
     def _call(self, row: tuple[Any, ...], depth: int) -> Terms:
-        return extended(self.terms(row[1], depth), CALLED)
+        place = row[3] if len(row) > 2 else b""
+        return extended(self.terms(row[1], depth), b" (%b)" % place)
 
     def _super(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, symbol, scope, given = row
@@ -126,9 +150,17 @@ class ValueTerms:
         if given != NOTHING:
             return extended(self.terms(given, depth), b" ^")
         w = self._w
+        method = NOTHING
         while scope != MODULE_SCOPE and w.scopes.kinds[scope] != b"class":
+            method = w.scope_defs[scope]
             scope = w.scopes.parents[scope]
-        return (b"c:" + w.definitions[w.scope_defs[scope]].key + b" ^",) if scope != MODULE_SCOPE else _NONE
+        if scope == MODULE_SCOPE:
+            return _NONE
+        owner = w.definitions[w.scope_defs[scope]].key
+        parameters = w.parameters.get(method, ())
+        if parameters and self.receiver_class(method, 0) is not None and not parameters[0][1].startswith(b"var"):
+            return (self._receiver_term(method) + b" ^" + owner,)
+        return (b"c:" + owner + b" ^",)
 
     def _getattr(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, symbol, of, name = row
@@ -143,8 +175,37 @@ class ValueTerms:
 
     def _item(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, of, key = row
-        found = self._display_item(of, key, depth)
-        return found if found is not None else extended(self.terms(of, depth), b" []")
+        name = self._global_by_name(of, key)
+        if name is not None:
+            return name
+        stored = self._stored_item(of, key)
+        if stored is not None:
+            return self.terms(stored, depth)
+        found = self._display_item(of, key, depth) or _NONE
+        if found and isinstance(key, int) and key < 0:
+            return found
+        return (*found, *extended(self.terms(of, depth), item_step(key)))
+
+    def _global_by_name(self, number: int, key: object) -> Terms | None:
+        """`globals()["name"]`."""
+        row = self._w.values[number]
+        of = self._w.values[row[1]] if row[0] == Form.CALL else row
+        if row[0] != Form.CALL or of[0] != Form.NAME or not isinstance(key, bytes) or not _WORD.fullmatch(key):
+            return None
+        is_builtin = self._target_of[of[1]] == NOTHING and self._texts[self._names[of[1]]] == b"globals"
+        return (b"g:" + key,) if is_builtin else None
+
+    def _stored_item(self, number: int, key: object) -> int | None:
+        """The value that an item of a name was set to before, if that is certain."""
+        row = self._w.values[number]
+        if row[0] != Form.NAME or key is None:
+            return None
+        _, symbol, scope, position = row
+        target = self._target_of[symbol]
+        if target == NOTHING or not self.runs_as_part_of(scope, self._scope_of[target]):
+            return None
+        sites = self._item_sites.get((target, key), ())
+        return self._bindings.certain(target, sites, position)
 
     def _display_item(self, number: int, key: object, depth: int) -> Terms | None:
         """The terms of the item of a display at a key; None if the value is not a display."""
@@ -152,7 +213,7 @@ class ValueTerms:
         if displays is None:
             return None
         found: list[bytes] = []
-        for _, kind, keys, values in displays:
+        for _, kind, keys, values, *_ in displays:
             if self._is_truncated(values) and key not in keys:
                 found.append(LIMIT)
                 continue
@@ -194,7 +255,20 @@ class ValueTerms:
         return found or None
 
     def _sum(self, row: tuple[Any, ...], depth: int) -> Terms:
-        return extended(self.terms(row[1], depth), b" +")
+        return (*extended(self.terms(row[1], depth), b" +"), *extended(self.terms(row[2], depth), b" +r"))
+
+    def _slice(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return extended(self.terms(row[1], depth), b" [:]")
+
+    def _display(self, row: tuple[Any, ...], depth: int) -> Terms:
+        _, kind, keys, values, place, spread = row
+        is_of_literals = bool(keys) and not spread and all(number == NOTHING for number in values)
+        if is_of_literals or (kind == b"tuple" and not keys):
+            return (b"b:" + kind + CALLED,)  # nothing that is followed will be in it
+        return (b"n:%b:%b" % (place, kind),)
+
+    def _comprehension(self, row: tuple[Any, ...], depth: int) -> Terms:
+        return (b"n:%b:%b" % (row[3], row[1]),)
 
     def _either(self, row: tuple[Any, ...], depth: int) -> Terms:
         return tuple(term for number in row[1] for term in self.terms(number, depth))
@@ -213,39 +287,63 @@ class ValueTerms:
 
     def _definition(self, row: tuple[Any, ...], depth: int) -> Terms:
         definition = self._w.definitions[row[1]]
-        return (definition.root_letter() + b":" + definition.key,)
+        term = definition.root_letter() + b":" + definition.key
+        for decorator, place in self._w.decorations.get(row[1], ()):
+            if not definition.is_accessor() and self.terms(decorator, depth) != _NONE:
+                term += b" &" + place
+        return (term,)
+
+    def receiver_class(self, def_no: int, position: int) -> bytes | None:
+        """The term of the own class, or of an instance of it, that a parameter is; None if it is no receiver."""
+        definition = self._w.definitions[def_no]
+        container = self._w.definitions[definition.container] if definition.container != NOTHING else None
+        if position or container is None or container.kind != b"class" or definition.root_letter() == b"s":
+            return None
+        owner = b"c:" + container.key
+        is_class = definition.root_letter() == b"k" or definition.name in _CLASS_METHODS
+        return owner if is_class else owner + CALLED
+
+    def _receiver_term(self, def_no: int) -> bytes:
+        """The term of the receiver of a method."""
+        receiver = self.receiver_class(def_no, 0) or b""
+        kind = b"i" if receiver.endswith(CALLED) else b"c"
+        term = b"t:%b:%b" % (receiver[2:].removesuffix(CALLED), kind)
+        self.receivers[term] = receiver
+        return term
 
     def _parameter(self, row: tuple[Any, ...], depth: int) -> Terms:
-        _, def_no, position, kind, declared_type, default = row
-        definition = self._w.definitions[def_no]
+        _, def_no, position, kind, declared_type, default, name = row
+        key = self._w.definitions[def_no].key
         if kind == b"var_positional":
-            return (b"b:tuple ()",)
+            return (b"n:%b*:tuple" % key,)
         if kind == b"var_keyword":
-            return (b"b:dict ()",)
-        container = self._w.definitions[definition.container] if definition.container != NOTHING else None
-        in_class = container is not None and container.kind == b"class"
-        if position == 0 and in_class and container and definition.root_letter() != b"s":
-            owner = b"c:" + container.key
-            is_class = definition.root_letter() == b"k" or definition.name in _CLASS_METHODS
-            return (owner if is_class else owner + CALLED,)
+            return (b"n:%b**:dict" % key,)
+        if self.receiver_class(def_no, position) is not None:
+            return (self._receiver_term(def_no),)
         found = extended(self.terms(declared_type, depth), CALLED)
         if default != NOTHING and self._w.values[default][0] not in (Form.LITERAL, Form.ITEMS):
             found += extended(self.terms(default, depth), ASSIGNED)
-        return found
+        return (*found, b"v:%b:%b" % (key, name))
 
     def _assigned(self, row: tuple[Any, ...], depth: int) -> Terms:
         _, number, declared_type = row
         found = self.terms(number, depth)
         declared = extended(self.terms(declared_type, depth), CALLED)
-        is_vague = not found or (declared and any(term.endswith((b"[]", b"@next", LIMIT)) for term in found))
-        return declared if is_vague else extended(found, ASSIGNED)
+        if not declared:
+            return extended(found, ASSIGNED)
+        followed = tuple(term for term in found if not _FLOWING.match(term))
+        is_vague = not followed or any(_is_vague(term) for term in followed)
+        if not is_vague:
+            return extended(found, ASSIGNED)
+        return (*declared, *extended(tuple(term for term in found if _FLOWING.match(term)), ASSIGNED))
 
     def _element(self, row: tuple[Any, ...], depth: int) -> Terms:
         displays = self._displays(row[1], depth)
         if displays is None:
             return extended(self.terms(row[1], depth), b" @next")
-        values = [v for _, kind, _, values in displays if kind != b"dict" for v in values]
-        return extended(tuple(term for v in values for term in self.terms(v, depth)), ASSIGNED)
+        values = [v for _, kind, _, values, *_ in displays if kind != b"dict" for v in values]
+        items = extended(tuple(term for v in values for term in self.terms(v, depth)), ASSIGNED)
+        return (*items, *extended(self.terms(row[1], depth), b" @next"))
 
     def _entered(self, row: tuple[Any, ...], depth: int) -> Terms:
         return extended(self.terms(row[1], depth), b" @enter")
@@ -261,7 +359,12 @@ class ValueTerms:
             return self.terms(number, depth)
         displays = self._displays(number, depth) or []
         found: list[bytes] = []
-        for _, _, keys, values in displays:
+        if not displays:
+            whole = self.terms(number, depth)
+            for step in path:
+                whole = extended(whole, b" [:]" if step == b"*" else b" @" + step)
+            found += whole
+        for _, _, keys, values, *_ in displays:
             is_truncated = self._is_truncated(values)
             known = keys[:-1] if is_truncated else keys
             if path[0] == b"*" or None in known:
@@ -294,7 +397,9 @@ _BUILDERS: Final[dict[int, Callable[[ValueTerms, tuple[Any, ...], int], Terms]]]
     Form.GETATTR: ValueTerms._getattr,
     Form.CLASS_OF: ValueTerms._class_of,
     Form.LITERAL: ValueTerms._literal,
-    Form.ITEMS: ValueTerms._literal,
+    Form.ITEMS: ValueTerms._display,
+    Form.COMPREHENSION: ValueTerms._comprehension,
+    Form.SLICE: ValueTerms._slice,
     Form.ITEM: ValueTerms._item,
     Form.SUM: ValueTerms._sum,
     Form.EITHER: ValueTerms._either,
@@ -313,6 +418,25 @@ _BUILDERS: Final[dict[int, Callable[[ValueTerms, tuple[Any, ...], int], Terms]]]
     Form.LIMIT: ValueTerms._limited,
     Form.OVERRIDDEN: ValueTerms._overridden,
 }
+
+
+def item_step(key: object) -> bytes:
+    """The step that reads the item of a constant key, or any item if the key is not known."""
+    return b" [%b]" % key_name(key)
+
+
+def key_name(key: object) -> bytes:
+    """A constant key as it is spelled in terms; empty if it is not known."""
+    if isinstance(key, int):
+        return b"%d" % key if key >= 0 else b""
+    if not isinstance(key, bytes):
+        return b""
+    return b"'" + (key if _WORD.fullmatch(key) and len(key) < _MAX_KEY else short_hash(key)[:12].encode())
+
+
+def _is_vague(term: bytes) -> bool:
+    """Whether a declared type says more than a term."""
+    return term == LIMIT or term.endswith(b"@next") or term.rpartition(b" ")[2].startswith(b"[")
 
 
 def extended(terms: Terms, step: bytes) -> Terms:
