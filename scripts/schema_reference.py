@@ -12,7 +12,15 @@ from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.ids import AMBIGUITY_GROUP_FORMS, EDGE_IDS, NODE_IDS, PARTS, edge_forms, example_of
 from codeanatomy.catalogue.kinds import EdgeKind, NodeKind
 from codeanatomy.catalogue.runs import RUN_DATASETS
-from codeanatomy.catalogue.tables import CPG_PROPS, DOCUMENT_VIEWS, FACT_VIEWS, SCIP_DOCUMENTS, STORED_TABLES, VIEWS
+from codeanatomy.catalogue.tables import (
+    CPG_PROPS,
+    DOCUMENT_VIEWS,
+    FACT_VIEWS,
+    PASSED_VALUES,
+    SCIP_DOCUMENTS,
+    STORED_TABLES,
+    VIEWS,
+)
 from codeanatomy.rules.compiler import CompiledRule, compile_rules
 from codeanatomy.rules.definition import load_rules
 
@@ -61,7 +69,7 @@ def reference() -> str:
         *_parts(),
         f"\nThe candidates of one site share an `ambiguity_group_id`: {_codes(AMBIGUITY_GROUP_FORMS)}.",
         "\n## Tables of the graph\n",
-        *(_dataset(d) for d in (*STORED_TABLES, CPG_PROPS)),
+        *(_dataset(d) for d in (*STORED_TABLES, PASSED_VALUES, CPG_PROPS)),
         "## Relations\n",
         *(_dataset(d) for d in VIEWS),
         "## Facts of each file\n",

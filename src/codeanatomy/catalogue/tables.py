@@ -88,6 +88,17 @@ SCIP_DOCUMENTS = Dataset(
     (_OWNER, text("path", "path of the owner", required=True), *DOCUMENT_COLUMNS),
 )
 
+PASSED_VALUES = Dataset(
+    "passed_values",
+    "What value flow found to be passed where: one row per slot and value. Only in builds with value flow.",
+    (
+        _OWNER,
+        text("slot", "what holds the value: a parameter, the items of a container, an attribute, …", required=True),
+        text("value", "a function, class, instance, module or container; *limit* if there are too many", required=True),
+        number("how", "the bits of how it came there: 128 passed, 256 by an assumed receiver", required=True),
+    ),
+)
+
 ANSWERS = Dataset(
     "answers",
     "What each question of a file means in the repository: one row per question and candidate.",

@@ -388,6 +388,12 @@ def _scan_options(command: Parser) -> None:
     )
     command.add_argument("--scip", metavar="FILE", help="SCIP index to read (default: run scip-python)")
     command.add_argument(
+        "--value-flow",
+        action="store_true",
+        default=None,
+        help="follow functions as values, through arguments, containers and attributes; first builds take longer",
+    )
+    command.add_argument(
         "--repo-id", default="", metavar="TEXT", help="makes the ids of this repository differ from those of others"
     )
 

@@ -36,10 +36,11 @@ from codeanatomy.pipeline.context import Build, fits_driver
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.extraction import extract
 from codeanatomy.pipeline.facts import Facts
+from codeanatomy.pipeline.flow import seen_by_others, solve
 from codeanatomy.pipeline.indexing import Indexing, indexing, read_documents
 from codeanatomy.pipeline.inputs import files_at
 from codeanatomy.pipeline.plan import Plan
-from codeanatomy.pipeline.progress import EXTRACT, IMPACT, INDEX
+from codeanatomy.pipeline.progress import EXTRACT, FLOW, IMPACT, INDEX
 from codeanatomy.pipeline.request import Mode, Strategy
 from codeanatomy.pipeline.scope import ALL, Scope
 from codeanatomy.pipeline.work import Work
@@ -121,12 +122,23 @@ def index_documents(build: Build, work: Work) -> Work:
     return replace(work, evidence=evidence, documents=changes, indexing_seconds=seconds)
 
 
+def follow_values(build: Build, work: Work) -> Work:
+    """Follow values through the snapshot; of an update, tell which slots hold something else."""
+    with build.clock.stage(FLOW) as stage:
+        evidence = None if build.is_full else work.evidence or _evidence(build, work)
+        flow = solve(build, Knowledge.of(build, work.facts, None).index, evidence)
+        stage.rows = len(flow.held)
+        if evidence is not None:
+            evidence = evidence.with_redefined(seen_by_others(flow, evidence.changes))
+    return replace(work, evidence=evidence, flow=flow)
+
+
 def find_affected(build: Build, work: Work) -> Work:
     """Find the files that the changes affect, and whose rows that replaces; of a full build, all."""
     with build.clock.stage(IMPACT) as stage:
         if build.is_full:
             return replace(work, impact=affects_everything(build), scope=ALL)
-        impact = _impact(build, work.facts, work.evidence or _evidence(build, work), work.documents)
+        impact = _impact(build, replace(work, evidence=work.evidence or _evidence(build, work)))
         stage.rows = len(impact.files)
     work = replace(work, impact=impact)
     return replace(work, scope=_scope_of(build, work))
@@ -168,17 +180,19 @@ def _changed_documents(build: Build, facts: Facts, evidence: Evidence) -> tuple[
     return propagation.compare(wave, indexed, pa.concat_tables(differing)), seconds
 
 
-def _impact(build: Build, facts: Facts, evidence: Evidence, documents: DocumentChanges | None) -> Impact:
+def _impact(build: Build, work: Work) -> Impact:
     """Ask again what may have another answer, and compare."""
+    if (evidence := work.evidence) is None:
+        raise AssertionError("there is no impact without evidence")
     changes, modules, lookups = evidence.changes, evidence.modules, evidence.lookups
     find = transitive_dependents if build.strategy is Strategy.IMPORT_CLOSURE else direct_dependents
     dependents = find(changes, modules, lookups) if modules else Dependents()
-    changed = documents or DocumentChanges()
+    changed = work.documents or DocumentChanges()
     stored = LastTable.of(build, ANSWERS).read(owners=owners_to_compare(evidence, dependents, changed))
     asked = questions_to_ask(evidence, dependents, changed, stored)
-    known = Knowledge.of(build, facts, _documents_after(build, documents))
+    known = Knowledge.of(build, work.facts, _documents_after(build, work.documents), work.passed)
     compared = AnswersToCompare(asked.questions, stored, in_driver(answer(build, known, asked.questions)))
-    names = Names(lambda: Index(file_table(changes.before.values()), facts.names), known.index)
+    names = Names(lambda: Index(file_table(changes.before.values()), work.facts.names), known.index)
     return find_impact(evidence, dependents, changed, compared, names)
 
 
@@ -219,10 +233,11 @@ def _scope_of(build: Build, work: Work) -> Scope:
     stored = LastTable.of(build, ANSWERS).read(EXTERNAL_COLUMNS, asked | gone)
     if _external_names(stored) != _external_names(impact.answers):
         rebuilt |= {GLOBAL_OWNER}
-    owners = None if build.plan.whole else rebuilt | gone | asked
+    receiving = work.flow.owners() if work.flow else frozenset()
+    owners = None if build.plan.whole else rebuilt | gone | asked | receiving
     pin = build.pin(OWNER_DIGESTS.name)
     before = read_owner_digests(build.state, pin, owners) if pin else {}
-    return Scope(rebuilt, gone, asked, before)
+    return Scope(rebuilt, gone, asked, receiving, before)
 
 
 EXTERNAL_COLUMNS = ("file_id", "target_id", "target_name", "kind", "status", "question")

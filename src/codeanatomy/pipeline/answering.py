@@ -20,6 +20,7 @@ from codeanatomy.impact.affected import id_array
 from codeanatomy.pipeline.context import Build, task_count
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.facts import Facts
+from codeanatomy.pipeline.passed import PassedValues
 from codeanatomy.repo.files import file_table
 from codeanatomy.resolve import Asked, Index, Resolver, answer_files
 
@@ -35,28 +36,39 @@ _SYMBOL_ASKS = ("file_id", "symbol_asks")
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What answers are found in: the files of a snapshot, their facts, and the documents if there is an index."""
+    """What answers are found in: files, their facts, their documents if there is an index, values if they are followed."""
 
     files: pa.Table
     facts: Facts
     documents: Documents | None
+    passed: PassedValues | None = None
 
     @classmethod
-    def of(cls, build: Build, facts: Facts, documents: Documents | None) -> Knowledge:
+    def of(
+        cls, build: Build, facts: Facts, documents: Documents | None, passed: PassedValues | None = None
+    ) -> Knowledge:
         """What the snapshot of a build holds."""
-        return cls(file_table(build.inputs.files.values()), facts, documents)
+        return cls(file_table(build.inputs.files.values()), facts, documents, passed)
 
     @cached_property
     def index(self) -> Index:
         """The index that a resolver works with."""
         return Index(self.files, self.facts.names, self.documents.read(_DEFINED) if self.documents else None)
 
+    @property
+    def resolver(self) -> Resolver:
+        """Answers questions over all this; it remembers what it found."""
+        return Resolver(self.index, self.passed.flow if self.passed else None)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _in_worker, (self.files, self.facts, self.documents)
+        return _in_worker, (self.files, self.facts, self.documents, self.passed)
 
     def equals(self, other: Knowledge) -> bool:
         """Whether both hold the same."""
-        keys = ((each.facts.key, each.documents and each.documents.key) for each in (self, other))
+        keys = (
+            (each.facts.key, each.documents and each.documents.key, each.passed and each.passed.key)
+            for each in (self, other)
+        )
         return len(set(keys)) == 1 and self.files.equals(other.files)
 
 
@@ -102,14 +114,14 @@ class _Answering:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Answer the questions of the files of each batch."""
-        resolver = Resolver(self.known.index)
+        resolver = self.known.resolver
         for batch in batches:
             yield answer_files(resolver, batch, self.asked)
 
 
-def _in_worker(files: pa.Table, facts: Facts, documents: Documents | None) -> Knowledge:
+def _in_worker(files: pa.Table, facts: Facts, documents: Documents | None, passed: PassedValues | None) -> Knowledge:
     """Knowledge as a task gets it: what this worker's last task read, if that is the same."""
-    known = Knowledge(files, facts, documents)
+    known = Knowledge(files, facts, documents, passed)
     if not _kept or not _kept[0].equals(known):
         _kept[:] = [known]
     return _kept[0]

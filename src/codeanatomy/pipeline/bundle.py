@@ -133,6 +133,7 @@ def _features(build: Build, rebuilt: Collection[str] | None) -> dict[str, str]:
         "rows computed by": "driver" if fits_driver(inputs.source_bytes(rebuilt)) else "workers",
         "spark": version("pyspark"),
         "strategy": build.strategy,
+        "value flow": str(inputs.follows_values).lower(),
     }
 
 

@@ -16,7 +16,7 @@ from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
 from codeanatomy.index.choice import choose_provider
 from codeanatomy.index.provider import Provider
-from codeanatomy.pipeline.plan import fingerprints, layers_of
+from codeanatomy.pipeline.plan import fingerprints, layers_of, value_flow_fingerprint
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.repo.config import RepoConfig, read_config
 from codeanatomy.repo.files import Files, with_modules
@@ -70,6 +70,7 @@ class BuildInputs:
     provider: Provider | None
     scratch: str | None
     repository: str = ""
+    follows_values: bool = False
 
     @cached_property
     def files(self) -> Files:
@@ -110,10 +111,14 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         git_commit=head_commit(root),
         settings=settings,
         rules=rules,
-        fingerprints=fingerprints(rules, settings, roots, repo_id, provider),
+        fingerprints={
+            **fingerprints(rules, settings, roots, repo_id, provider),
+            **value_flow_fingerprint(follows=bool(request.value_flow)),
+        },
         provider=provider,
         scratch=request.scratch,
         repository=repository.as_text(),
+        follows_values=bool(request.value_flow),
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeanatomy.catalogue.revisions import LAYER_VERSIONS, RESOLVER_REVISION
-from codeanatomy.catalogue.tables import STORED_TABLES
+from codeanatomy.catalogue.tables import PASSED_VALUES, STORED_TABLES
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError, StateError
 from codeanatomy.index.documents import INDEX_REVISION
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 def as_built(request: BuildRequest, last: BuildRecord) -> BuildRequest:
     """The request with the index that `last` was made with, unless it asks for one."""
+    if request.value_flow is None:
+        request = replace(request, value_flow=follows_values(last))
     if request.index or request.scip:
         return request
     index = last.figures.get("index") or {"choice": "none", "scip": None}
@@ -43,6 +45,16 @@ def as_built(request: BuildRequest, last: BuildRecord) -> BuildRequest:
     if scip is not None and not Path(scip).is_file():  # a state can name a pipe, or a device without an end
         raise InputError(f"the last build was made with the index {scip}, which is not there: name it with --scip")
     return replace(request, index=choice, scip=scip)
+
+
+def follows_values(build: BuildRecord) -> bool:
+    """Whether a build was made with value flow."""
+    return PASSED_VALUES.name in build.tables
+
+
+def value_flow_fingerprint(*, follows: bool) -> Mapping[str, str]:
+    """What tells builds with value flow from those without."""
+    return {"value flow": "on" if follows else "off"}
 
 
 INDEXES = ("auto", "pyrefly", "scip", "none")

@@ -13,6 +13,7 @@ SCAN = "scan"
 START = "start"
 EXTRACT = "extract"
 INDEX = "index"
+FLOW = "flow"
 IMPACT = "impact"
 PUBLISH = "publish"
 

@@ -22,7 +22,7 @@ from codeanatomy.pipeline.context import Build, Engine
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.inputs import BuildInputs, engine_settings
-from codeanatomy.pipeline.plan import Plan, fingerprints
+from codeanatomy.pipeline.plan import Plan, fingerprints, follows_values
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest, Mode, Strategy
 from codeanatomy.pipeline.scope import ALL
@@ -87,6 +87,8 @@ def replay(
     request: BuildRequest, build: str, *, listener: Listener | None = None, spark: SparkSession | None = None
 ) -> Replay:
     """Run the build whose id starts with `build` again, and compare."""
+    from codeanatomy.pipeline.answering import Knowledge  # noqa: PLC0415
+    from codeanatomy.pipeline.flow import solve  # noqa: PLC0415
     from codeanatomy.pipeline.rule_inputs import Sources  # noqa: PLC0415 - loads Spark
     from codeanatomy.pipeline.tables import compute_tables  # noqa: PLC0415
 
@@ -104,11 +106,15 @@ def replay(
         documents = found.tables.get(DOCUMENTS.name)
         with Engine(inputs.settings, clock, spark) as engine:
             build_again = Build(beside, None, inputs, Plan(Mode.FULL, ("replay",)), Strategy.HYBRID, clock, engine)
+            facts = Facts(beside, found.tables[FACTS.name])
             sources = Sources(
                 build_again,
                 ALL,
-                Facts(beside, found.tables[FACTS.name]),
+                facts,
                 Documents(beside, documents.version) if documents else None,
+                solve(build_again, Knowledge.of(build_again, facts, None).index, None).values
+                if inputs.follows_values
+                else None,
             )
             written = compute_tables(sources, {}, [table.name for table in STORED_TABLES])
             pins = {name: table.pin for name, table in written.items()}
@@ -149,6 +155,7 @@ def _pinned_inputs(request: BuildRequest, state: State, build: BuildRecord, loca
         fingerprints=build.fingerprints,
         provider=None,
         scratch=None,
+        follows_values=follows_values(build),
     )
 
 

@@ -27,6 +27,7 @@ from codeanatomy.impact.affected import id_array
 from codeanatomy.pipeline.context import TASKS_OF_TABLES, Build
 from codeanatomy.pipeline.documents import Documents
 from codeanatomy.pipeline.facts import Facts
+from codeanatomy.pipeline.passed import PassedValues
 from codeanatomy.pipeline.scope import Scope
 from codeanatomy.repo.files import file_table
 from codeanatomy.rules.compiled import CompiledRule, unmade
@@ -40,12 +41,13 @@ _OWNER = [column.name for column in FACT_OWNER]
 
 @dataclass(frozen=True)
 class Sources:
-    """What the files of a scope are described by; `documents` if the build has an index."""
+    """What the files of a scope are described by, with `documents` if there is an index, and what is `passed` to them."""
 
     build: Build
     scope: Scope
     facts: Facts
     documents: Documents | None
+    passed: PassedValues | None = None
 
     @property
     def workers(self) -> SparkSession | None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
-from codeanatomy.catalogue.tables import DOCUMENTS
-from codeanatomy.pipeline.analysis import extract_facts, find_affected, index_documents, work_of
+from codeanatomy.catalogue.tables import DOCUMENTS, PASSED_VALUES
+from codeanatomy.pipeline.analysis import extract_facts, find_affected, follow_values, index_documents, work_of
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.indexing import Indexing
 from codeanatomy.pipeline.inputs import BuildInputs
 from codeanatomy.pipeline.plan import Plan
-from codeanatomy.pipeline.progress import EXTRACT, IMPACT, INDEX, PUBLISH, START
+from codeanatomy.pipeline.progress import EXTRACT, FLOW, IMPACT, INDEX, PUBLISH, START
 from codeanatomy.pipeline.request import Mode
 from codeanatomy.pipeline.scope import ALL, Scope
 from codeanatomy.pipeline.work import Stage, Work, run_stages
@@ -31,8 +31,14 @@ def analysis_stages(plan: Plan, inputs: BuildInputs) -> tuple[Stage, ...]:
     extract = Stage(EXTRACT, "extract facts that are missing", extract_facts, files, why)
     index = Stage(INDEX, "index files whose documents can have changed", index_documents, files, why)
     impact = Stage(IMPACT, "find the files that are affected", find_affected, files, why)
-    stages = (extract, index, impact) if inputs.provider else (extract, impact)
-    return (_START, *stages) if is_full else stages
+    flow = Stage(FLOW, "follow what is passed where", follow_values, files, why)
+    return (
+        *((_START,) if is_full else ()),
+        extract,
+        *((index,) if inputs.provider else ()),
+        *((flow,) if inputs.follows_values else ()),
+        impact,
+    )
 
 
 def analyse(build: Build, started: Indexing | None = None) -> Work:
@@ -51,6 +57,8 @@ def rebuild_stages(plan: Plan, inputs: BuildInputs, scope: Scope = ALL) -> tuple
     stages = [] if is_full else [_START]
     if inputs.provider and not is_full:
         stages.append(Stage(DOCUMENTS.name, "replace the documents that changed", _replace_documents, why=why))
+    if inputs.follows_values:
+        stages.append(Stage(PASSED_VALUES.name, "replace what is passed to files", _replace_passed_values, why=why))
     if scoped:
         stages.append(Stage("tables", "replace the rows of affected files", _replace_rows, rebuilt, why, scoped))
     if whole:
@@ -74,6 +82,12 @@ def _replace_documents(build: Build, work: Work) -> Work:
     from codeanatomy.pipeline.rebuild import replace_documents  # noqa: PLC0415
 
     return replace_documents(build, work)
+
+
+def _replace_passed_values(build: Build, work: Work) -> Work:
+    from codeanatomy.pipeline.rebuild import replace_passed_values  # noqa: PLC0415
+
+    return replace_passed_values(build, work)
 
 
 def _replace_rows(build: Build, work: Work) -> Work:

@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, SCIP_DOCUMENTS, STORED_TABLES
+from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, PASSED_VALUES, SCIP_DOCUMENTS, STORED_TABLES
 from codeanatomy.engine.profiles import profile_named
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.pipeline.context import engine_for
@@ -52,11 +52,11 @@ def verify_stored(
 
 def _digests(spark: SparkSession, state: State, build: BuildRecord) -> dict[str, dict[int, SetDigest]]:
     """The digests of every table of the build, by bucket, computed from the rows."""
-    documents = replace(SCIP_DOCUMENTS, name=DOCUMENTS.name)
+    optional = (replace(SCIP_DOCUMENTS, name=DOCUMENTS.name), PASSED_VALUES)
     versions = {
         table: build.tables[table.name].version
-        for table in (*STORED_TABLES, documents)
-        if table is not documents or documents.name in build.tables
+        for table in (*STORED_TABLES, *optional)
+        if table not in optional or table.name in build.tables
     }
     facts = identity_digest(read_arrow(state, FACTS, build.tables[FACTS.name].version, FACTS.identity), FACTS.identity)
     return {

@@ -177,7 +177,7 @@ class _Computation:
         sources, name = self.sources, ANSWERS.name
         rows: Rows | None = self.answers
         if rows is None:
-            rows = answer(sources.build, Knowledge.of(sources.build, sources.facts, sources.documents))
+            rows = answer(sources.build, Knowledge.of(sources.build, sources.facts, sources.documents, sources.passed))
         if sources.workers:
             return Statement(self.inputs, name, (), partial(as_frame, sources.workers, rows))
         self.inputs.offer_rows(name, in_driver(rows))

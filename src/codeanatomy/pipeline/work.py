@@ -16,7 +16,9 @@ from codeanatomy.store.tables import TablePin, WrittenTable
 if TYPE_CHECKING:
     from codeanatomy.impact.documents import DocumentChanges
     from codeanatomy.impact.evidence import Evidence
+    from codeanatomy.pipeline.flow import ValueFlow
     from codeanatomy.pipeline.indexing import Indexing
+    from codeanatomy.pipeline.passed import PassedValues
     from codeanatomy.pipeline.request import BuildResult, Problem
 
 
@@ -34,10 +36,16 @@ class Work:
     started: Indexing | None = None
     evidence: Evidence | None = None
     documents: DocumentChanges | None = None
+    flow: ValueFlow | None = None
     indexing_seconds: float = 0.0
     written: Mapping[str, WrittenTable] = field(default_factory=dict)
     computing_seconds: float = 0.0
     result: BuildResult | None = None
+
+    @property
+    def passed(self) -> PassedValues | None:
+        """What slots hold, if values are followed."""
+        return self.flow.values if self.flow else None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from codeanatomy.catalogue.tables import (
     DOCUMENTS,
     FACT_VIEWS,
     FACTS,
+    PASSED_VALUES,
     SCIP_DOCUMENTS,
     STORED_TABLES,
     VIEWS,
@@ -28,11 +29,21 @@ from codeanatomy.catalogue.tables import (
 from codeanatomy.engine.remembered import key_of, remembered
 
 PUBLIC: Mapping[str, Dataset] = {
-    d.name: d for d in (*STORED_TABLES, *VIEWS, CPG_PROPS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS, *RUN_DATASETS)
+    d.name: d
+    for d in (
+        *STORED_TABLES,
+        PASSED_VALUES,
+        *VIEWS,
+        CPG_PROPS,
+        *FACT_VIEWS,
+        SCIP_DOCUMENTS,
+        *DOCUMENT_VIEWS,
+        *RUN_DATASETS,
+    )
 }
 """Every dataset a query may name."""
 
-_STORED = {d.name: d for d in (FACTS, DOCUMENTS, *STORED_TABLES, *RUN_DATASETS)}
+_STORED = {d.name: d for d in (FACTS, DOCUMENTS, PASSED_VALUES, *STORED_TABLES, *RUN_DATASETS)}
 
 
 @dataclass(frozen=True)

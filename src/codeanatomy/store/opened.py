@@ -53,6 +53,14 @@ class Opened:
         value: Value = self._kept[place]
         return value
 
+    def put(self, table: str, key: Hashable, value: object) -> None:
+        """Let the next build know `value` under this key."""
+        self._kept[table, key] = value
+
+    def known(self, table: str, key: Hashable) -> Any:
+        """What the last build put there; None if nothing."""
+        return self._before.get((table, key))
+
     def forget(self, table: str) -> None:
         """Versions of a table start again."""
         for kept in (self._before, self._kept):
