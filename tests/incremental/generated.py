@@ -443,6 +443,65 @@ _WEIGHTED: Final = (
 )
 
 
+class PassingAuthor(Author):
+    """Writes programs in which functions and classes are passed around: to parameters, containers and attributes."""
+
+    def _function(self) -> str:
+        if self._sometimes():
+            return super()._function()
+        name, member = self._binding(self._one_of(_FUNCTIONS)), self._member()
+        head, body = self._one_of(
+            (
+                ("x", "return x()"),
+                ("x", "return x"),
+                ("x", f"x.{member}()"),
+                ("x, y", "return y(x)"),
+                ("*x", "return x[0]()"),
+                ("**x", "return x['a']()"),
+                (f"x={self._object()}", "x()"),
+                ("x", f"def y():\n        return x()\n    return {self._one_of(('y', 'y()'))}"),
+                ("x", f"return {self._object()}(x)"),
+                ("x", "yield x"),
+            )
+        )
+        return f"def {name}({head}):\n    {body}"
+
+    def _class_member(self) -> str:
+        if self._sometimes():
+            return super()._class_member()
+        name = self._member()
+        return "    " + self._one_of(
+            (
+                f"def __init__(self, x={self._object()}):\n        self.{name} = x",
+                f"def {name}(self, x):\n        self.{self._member()} = x",
+                f"def {name}(self, x):\n        return x(self)",
+                f"def {name}(self):\n        return self.{self._member()}()()",
+            )
+        )
+
+    def _use(self) -> str:
+        if self._sometimes():
+            return super()._use()
+        name, other, value, member = self._object(), self._object(), self._value(), self._member()
+        return self._one_of(
+            (
+                f"{name}({other})",
+                f"{name}({value})",
+                f"{name}(x={other})",
+                f"{name}(a={other})",
+                f"{name}({other}, {value})",
+                f"{name}(lambda: {value})",
+                f"{name}().{member}({other})",
+                f"{name}.{member} = {other}",
+                f"{name}().{member} = {value}",
+                f"x = [{name}, {other}]\nx[0]()\nfor a in x:\n    a()",
+                f"x = {{'a': {name}}}\nx['b'] = {other}\nx['a']()",
+                f"x = []\nx.append({name})\n{other}(*x)",
+                f"@{name}\ndef {self._binding(self._one_of(_FUNCTIONS))}(x):\n    return {value}",
+            )
+        )
+
+
 def statements(source: str) -> list[str]:
     """The statements of a generated source."""
     return [each for each in source.strip("\n").split("\n\n") if each]

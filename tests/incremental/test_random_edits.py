@@ -19,7 +19,7 @@ from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.verify import verify
 from codeanatomy.repo.files import file_table
 from codeanatomy.resolve import Index, Resolver, answers
-from tests.incremental.generated import CHAINS, EDITS, Author, untangled
+from tests.incremental.generated import CHAINS, EDITS, Author, PassingAuthor, untangled
 from tests.incremental.updates import first_build, put, update
 from tests.incremental.versions import Contents, answered, order_dependent, overlooked, shrunk, snapshot_of, told
 
@@ -197,9 +197,9 @@ KINDS = ((), ("delete",), ("replace_word",), ("rename",), ("chain", "encode"), (
 """Edits of any kind, or of one alone: what a step lacks, no other program may make up for."""
 
 
-def several(seed, prefixes, shape=dict):
+def several(seed, prefixes, shape=dict, author=Author):
     """Programs that share a repository, and what they become, each step one edit or a few in every one of them."""
-    authors = {prefix: Author(Random(f"{seed} {prefix}"), prefix) for prefix in prefixes}
+    authors = {prefix: author(Random(f"{seed} {prefix}"), prefix) for prefix in prefixes}
     programs = {prefix: author.program() for prefix, author in authors.items()}
     for kinds in cycle(KINDS):
         yield {prefix: shape(program) for prefix, program in programs.items()}
@@ -216,15 +216,17 @@ def concerned(programs, wrong):
     return together(named or programs)
 
 
-def take_steps(root, engine, seed, strategies, *, prefixes="hjklmnqt", index=None, compared=lambda step: True):
+def take_steps(
+    root, engine, seed, strategies, *, prefixes="hjklmnqt", compared=lambda step: True, author=Author, **asked
+):
     """Build some programs and then their next versions, by one strategy after the other."""
-    versions = several(seed, prefixes, untangled if index else dict)
+    versions = several(seed, prefixes, untangled if "index" in asked else dict, author)
     before = next(versions)
-    first_build(root, together(before), engine, index=index)
+    first_build(root, together(before), engine, **asked)
     for step, strategy in enumerate(strategies, 1):
         after = next(versions)
         put(root, together(after))
-        wrong = update(root, engine, strategy=strategy, index=index, compared=compared(step))
+        wrong = update(root, engine, strategy=strategy, compared=compared(step), **asked)
         files = told(concerned(before, wrong), concerned(after, wrong)) if wrong else ""
         assert not wrong, f"step {step} of seed {seed} by {strategy}:\n{wrong}\n{files}"
         before = after
@@ -254,6 +256,19 @@ def test_random_edits_give_the_rows_of_a_build_from_scratch(engine, tmp_path, re
 def test_many_random_edits_give_the_rows_of_a_build_from_scratch(strategy, seed, tmp_path, warm, always_updated):
     take_steps(tmp_path / "repo", warm, seed, [strategy] * 8)
     assert verify(BuildRequest(tmp_path / "repo"), spark=warm.spark).equal
+
+
+@pytest.mark.parametrize(
+    ("seed", "steps"), [(1, 4), *(pytest.param(seed, 12, marks=pytest.mark.slow) for seed in range(2, 6))]
+)
+def test_random_edits_of_what_is_passed_around(seed, steps, tmp_path, warm, always_updated):
+    asked = {"author": PassingAuthor, "value_flow": True}
+    take_steps(tmp_path / "repo", warm, seed, ["hybrid"] * steps, **asked)
+
+
+@pytest.mark.slow
+def test_random_edits_of_what_is_passed_around_done_by_workers(tmp_path, spark, always_updated, done_by_workers):
+    take_steps(tmp_path / "repo", spark, 7, ["hybrid"] * 6, author=PassingAuthor, value_flow=True)
 
 
 @pytest.mark.slow

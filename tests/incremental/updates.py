@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import codeanatomy as ca
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
-from codeanatomy.catalogue.tables import ANSWERS, MODULE_LOOKUPS
+from codeanatomy.catalogue.tables import ANSWERS, MODULE_LOOKUPS, PASSED_VALUES
 from codeanatomy.pipeline.preview import Preview, preview
 from codeanatomy.pipeline.progress import START
 from codeanatomy.pipeline.warm import Warm
@@ -51,13 +51,18 @@ def session_of(engine: SparkSession | Warm) -> SparkSession:
 
 
 def first_build(
-    root: Path, program: Mapping[str, str], engine: SparkSession | Warm, *, index: str | None = None
+    root: Path,
+    program: Mapping[str, str],
+    engine: SparkSession | Warm,
+    *,
+    index: str | None = None,
+    value_flow: bool | None = None,
 ) -> Path:
     """Build a repository for the first time."""
     root.mkdir(parents=True, exist_ok=True)
     put(root, program)
     create_state(locate_state(root, None, {}), BUCKETS)
-    build_on(engine, ca.BuildRequest(root, index=index))
+    build_on(engine, ca.BuildRequest(root, index=index, value_flow=value_flow))
     return root
 
 
@@ -67,6 +72,7 @@ def update(
     *,
     strategy: str = "hybrid",
     index: str | None = None,
+    value_flow: bool | None = None,
     compared: bool = True,
 ) -> str:
     """Bring a build up to date; what is wrong with that, in words.
@@ -74,7 +80,7 @@ def update(
     A preview that says otherwise, rows that changed of files that were not to be rebuilt, or (if they are `compared`)
     rows that are not those of a build from scratch.
     """
-    request = ca.BuildRequest(root, strategy=strategy, index=index)
+    request = ca.BuildRequest(root, strategy=strategy, index=index, value_flow=value_flow)
     before = ca.open(root)
     foreseen = preview(request)
     result = build_on(engine, request)
@@ -113,6 +119,8 @@ def _unannounced(before: ca.Graph, after: ca.Graph) -> Iterator[str]:
             for name, owner in old.keys() | new.keys()
             if name == table and old.get((name, owner)) != new.get((name, owner))
         }
+        if table == PASSED_VALUES.name:  # what is passed to a file may change although nothing of it asks
+            continue
         may_change = named | asked if table in (ANSWERS.name, MODULE_LOOKUPS.name) else named
         for owner in sorted(changed - may_change):
             yield f"{table}: rows of {owner} changed, which was not to be rebuilt"

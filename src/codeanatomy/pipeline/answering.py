@@ -36,7 +36,7 @@ _SYMBOL_ASKS = ("file_id", "symbol_asks")
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What answers are found in: files, their facts, their documents if there is an index, values if they are followed."""
+    """What answers are found in: files and facts, documents if there is an index, values if they are followed."""
 
     files: pa.Table
     facts: Facts

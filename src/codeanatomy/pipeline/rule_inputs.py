@@ -41,7 +41,7 @@ _OWNER = [column.name for column in FACT_OWNER]
 
 @dataclass(frozen=True)
 class Sources:
-    """What the files of a scope are described by, with `documents` if there is an index, and what is `passed` to them."""
+    """What the files of a scope are described by: facts, `documents` if there is an index, and what is `passed`."""
 
     build: Build
     scope: Scope
