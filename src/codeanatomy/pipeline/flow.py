@@ -23,6 +23,7 @@ from codeanatomy.resolve.slots import file_of
 from codeanatomy.resolve.solver import PassKey, Solution, stale_passes
 from codeanatomy.store.datafiles import CollectedRows, digest_rows
 from codeanatomy.store.digests import SetDigest
+from codeanatomy.store.failures import damaged
 from codeanatomy.store.tables import Replaced, WrittenTable, read_arrow, replace_rows
 
 _SOLUTION = "solution"
@@ -77,7 +78,7 @@ def _held_before(build: Build) -> Held:
     """What slots held in the last build."""
     pin = build.pin(PASSED_VALUES.name)
     if pin is None:
-        raise AssertionError("the last build was made without value flow")
+        raise damaged(build.state.location, f"the last build has no table {PASSED_VALUES.name}")
     return held_in_rows(read_arrow(build.state, PASSED_VALUES, pin.version))
 
 
