@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import codeanatomy as ca
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
-from codeanatomy.catalogue.tables import ANSWERS, MODULE_LOOKUPS, PASSED_VALUES
+from codeanatomy.catalogue.tables import ANSWERS, FLOW_TABLES, MODULE_LOOKUPS
 from codeanatomy.pipeline.preview import Preview, preview
 from codeanatomy.pipeline.progress import START
 from codeanatomy.pipeline.warm import Warm
@@ -22,6 +22,7 @@ from tests.incremental.generated import encoded
 BUCKETS = 4
 """More than a small repository gets, so that some are left alone."""
 
+_FLOW = {table.name for table in FLOW_TABLES}
 _REASONS = "SELECT path, reason_kind, reason_ref, caused_by_path FROM inc_impacted_files ORDER BY ALL"
 
 
@@ -119,7 +120,7 @@ def _unannounced(before: ca.Graph, after: ca.Graph) -> Iterator[str]:
             for name, owner in old.keys() | new.keys()
             if name == table and old.get((name, owner)) != new.get((name, owner))
         }
-        if table == PASSED_VALUES.name:  # what is passed to a file may change although nothing of it asks
+        if table in _FLOW:  # what a file passes on may be evaluated differently although nothing of it asks
             continue
         may_change = named | asked if table in (ANSWERS.name, MODULE_LOOKUPS.name) else named
         for owner in sorted(changed - may_change):

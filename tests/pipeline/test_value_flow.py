@@ -83,12 +83,19 @@ def test_an_edit_that_passes_nothing_else_rebuilds_one_file(build):
 
 def test_what_is_passed_can_be_asked(build):
     _, graph = build()
-    [row] = graph.sql(
-        "SELECT f.path, p.slot, p.value FROM passed_values AS p JOIN repo_files AS f USING (file_id)"
-    ).to_pylist()
-    assert row["path"] == "shop/run.py"
-    assert row["slot"].endswith(":f")
-    assert row["value"].startswith("Function(")
+    query = "SELECT path, slots, values FROM flow_evaluations JOIN repo_files USING (file_id) WHERE len(slots) > 0"
+    [row] = graph.sql(query).to_pylist()
+    assert row["path"] == "shop/cart.py"
+    assert [slot.rpartition(":")[2] for slot in row["slots"]] == ["f"]
+
+
+def test_an_update_of_another_process_reads_what_is_stored(build, tmp_path, spark):
+    build()
+    (tmp_path / "repo/shop/cart.py").write_text("from shop.prices import net\nfrom shop.run import apply\napply(net)\n")
+    result = ca.build(BuildRequest(tmp_path / "repo", value_flow=True), spark=spark)
+    assert result.mode == "incremental"
+    assert called(ca.open(tmp_path / "repo")) == [("shop.prices.net", "flow")]
+    assert verify(BuildRequest(tmp_path / "repo"), spark=spark).equal
 
 
 def test_without_value_flow_nothing_is_followed_and_the_build_is_another(tmp_path, spark):
@@ -98,7 +105,7 @@ def test_without_value_flow_nothing_is_followed_and_the_build_is_another(tmp_pat
     assert result.mode == "full"
     assert result.reasons == ("value flow changed",)
     assert called(ca.open(root)) == []
-    assert "passed_values" not in result.tables
+    assert "flow_evaluations" not in result.tables
 
 
 def test_a_build_with_value_flow_can_be_replayed(tmp_path, spark):

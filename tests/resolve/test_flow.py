@@ -4,13 +4,17 @@ import random
 from hashlib import sha256
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from bench.accuracy.small_graphs import small_graphs
 
 from codeanatomy.extract import extract_batch
 from codeanatomy.repo.modules import module_names
-from codeanatomy.resolve import ContentNames, Flow, Index, Resolver, answer_files, flow_of, solver
-from codeanatomy.resolve.solver import MAX_VALUES, Solution, stale_passes
+from codeanatomy.resolve import ContentNames, Flow, Index, Resolver, answer_files, flow_of
+from codeanatomy.resolve.flow import PassEvaluator
+from codeanatomy.resolve.flow_tables import FlowTables, from_tables, to_tables
+from codeanatomy.resolve.solution import MAX_VALUES, Solution
+from codeanatomy.resolve.solver import flow_after
 from codeanatomy.resolve.values import LIMIT
 
 
@@ -53,7 +57,12 @@ def same(first: Solution, second: Solution):
         assert [(e.round, set(e.writes), e.trail) for e in evaluations] == [
             (e.round, set(e.writes), e.trail) for e in second.history[key]
         ]
-    assert (first.full, first.versions, first.rounds) == (second.full, second.versions, second.rounds)
+        assert [e.read for e in evaluations] == [e.read for e in second.history[key]]
+    assert {slot: [(at, list(found.items())) for at, found in held] for slot, held in first.held.items()} == {
+        slot: [(at, list(found.items())) for at, found in held] for slot, held in second.held.items()
+    }
+    assert (first.full, first.evaluated) == (second.full, second.evaluated)
+    assert (first.readers, first.writers, first.files) == (second.readers, second.writers, second.files)
     return True
 
 
@@ -126,13 +135,76 @@ def test_a_solution_from_an_earlier_one_equals_one_from_scratch(seed):
         after = edited(before, order)
         old, new = index_of(before), index_of(after)
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-        stale = stale_passes(solution, {file_id(path) for path in changed}, changed_entries(old, new, changed))
-        evaluated = flow_of(new, solution, stale)
+        evaluated = flow_after(solution, new, set(map(file_id, changed)), changed_entries(old, new, changed))
         scratch = flow_of(new)
         assert same(evaluated, scratch)
-        reused += len(solution.history.keys() - stale)
+        reused += sum(evaluated.history.get(key) is each for key, each in solution.history.items())
         before, solution = after, evaluated
     assert reused
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_stored_solution_is_the_one_that_was_stored_and_can_be_updated(seed):
+    order = random.Random(seed)
+    before = random_program(order)
+    solution = flow_of(index_of(before))
+    tables = to_tables(solution)
+    assert same(from_tables(tables), solution)
+    for _ in range(4):
+        after = edited(before, order)
+        old, new = index_of(before), index_of(after)
+        changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        stored = from_tables(tables)
+        updated = flow_after(stored, new, set(map(file_id, changed)), changed_entries(old, new, changed))
+        scratch = flow_of(new)
+        assert same(updated, scratch)
+        assert updated.changed_entries(stored) == scratch.changed_entries(solution)
+        owners = updated.changed_owners(stored) | set(map(file_id, changed))
+        rows = to_tables(updated, owners)
+        tables = FlowTables(*(replaced(*sides, owners) for sides in zip(tables, rows, strict=True)))
+        assert same(from_tables(tables), scratch)
+        before, solution = after, scratch
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_limits_that_are_hit_and_released_by_edits_are_those_of_a_solution_from_scratch(seed):
+    order = random.Random(seed)
+    count = 6
+
+    def ring(at, registered):
+        names = [f"f{n}" for n in range(registered)]
+        defs = "".join(f"def {name}(x): x(x)\n" for name in names)
+        calls = "".join(f"core.add({name})\n" for name in names)
+        return (
+            f"import core\nimport ring{(at + 1) % count}\n{defs}{calls}"
+            f"def go(cb, n):\n    ring{(at + 1) % count}.go(cb, n)\n    cb(go)\n"
+            f"{f'go({names[0]}, core.ALL)' if names else ''}\n"
+        )
+
+    core = (
+        "import ring0\nALL = []\ndef add(f):\n    ALL.append(f)\ndef run():\n    for f in ALL: ring0.go(f, f)\nrun()\n"
+    )
+    program = {"core.py": core} | {f"ring{at}.py": ring(at, order.randint(0, 4)) for at in range(count)}
+    solution = flow_of(index_of(program))
+    were_full = set()
+    for _ in range(10):
+        at = order.randrange(count)
+        path = f"ring{at}.py"
+        after = {each: text for each, text in program.items() if each != path}
+        if path not in program or order.random() < 0.8:
+            after[path] = ring(at, order.choice((0, 0, 1, 4, 9)))
+        entries = changed_entries(index_of(program), index_of(after), {path})
+        updated = flow_after(solution, index_of(after), {file_id(path)}, entries)
+        assert same(updated, flow_of(index_of(after)))
+        were_full.add(frozenset(updated.full))
+        program, solution = after, updated
+    assert len(were_full) > 2
+
+
+def replaced(table, rows, owners):
+    """A table with the rows of some owners replaced."""
+    kept = table.filter(pc.invert(pc.is_in(table["file_id"], pa.array(list(owners), pa.string()))))
+    return pa.concat_tables([kept, rows])
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -190,9 +262,9 @@ def test_an_edit_that_passes_nothing_else_evaluates_only_the_passes_of_its_file(
     after["alpha.py"] = after["alpha.py"].replace("\\g", "def f(a, b=None, *rest, **named):\n    len('x')\n")
     solution = flow_of(index_of(before))
     evaluated = []
-    real = solver.writes_of
-    monkeypatch.setattr(solver, "writes_of", lambda *given: evaluated.append(given[1].path) or real(*given))
-    updated = flow_of(index_of(after), solution, stale_passes(solution, {file_id("alpha.py")}, ()))
+    real = PassEvaluator.writes_of
+    monkeypatch.setattr(PassEvaluator, "writes_of", lambda *given: evaluated.append(given[1].path) or real(*given))
+    updated = flow_after(solution, index_of(after), {file_id("alpha.py")}, ())
     assert set(evaluated) == {"alpha.py"}
     assert same(updated, flow_of(index_of(after)))
 
@@ -207,9 +279,7 @@ def test_a_caller_that_goes_takes_what_only_it_passed_around_a_circle():
     after = {**before, "two.py": "import ring\ndef y(): pass\n"}
     solution = flow_of(index_of(before))
     assert ("ring.a", "two.y") in calls(before)
-    stale = stale_passes(solution, {file_id("two.py")}, ())
-    assert {key[0] for key in stale} == {file_id("two.py")}  # nothing else is evaluated because of its text
-    updated = flow_of(index_of(after), solution, stale)
+    updated = flow_after(solution, index_of(after), {file_id("two.py")}, ())
     assert same(updated, flow_of(index_of(after)))
     assert ("ring.a", "two.y") not in calls(after)
     assert ("ring.a", "one.x") in calls(after)

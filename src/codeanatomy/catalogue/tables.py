@@ -88,16 +88,36 @@ SCIP_DOCUMENTS = Dataset(
     (_OWNER, text("path", "path of the owner", required=True), *DOCUMENT_COLUMNS),
 )
 
-PASSED_VALUES = Dataset(
-    "passed_values",
-    "What value flow found to be passed where: one row per slot and value. Only in builds with value flow.",
+FLOW_EVALUATIONS = Dataset(
+    "flow_evaluations",
+    "How value flow was solved: one row for each time that something a file passes on was evaluated.",
     (
         _OWNER,
-        text("slot", "what holds the value: a parameter, the items of a container, an attribute, …", required=True),
-        text("value", "a function, class, instance, module or container; *limit* if there are too many", required=True),
-        number("how", "the bits of how it came there: 128 passed, 256 by an assumed receiver", required=True),
+        number("pass_no", "what is passed on, as `sym_passes` numbers it", required=True),
+        number("round", "round of the solution; evaluated again when a slot that was read has grown", required=True),
+        texts("slots", "what was written to: a parameter, the items of a container, an attribute, …"),
+        texts(
+            "values", "the value that was written to each: a function, class, instance, module or container, as JSON"
+        ),
+        Column("hows", pa.list_(pa.int32()), "256 for a value that an assumed receiver passes, else 0"),
+        texts("read", "the slots that were read"),
+        text("trail", "the modules that were looked at, in lines, as in `answers`", required=True),
     ),
 )
+
+FLOW_FILES = Dataset(
+    "flow_files",
+    "How much each file passes on.",
+    (
+        _OWNER,
+        text("module", "the module it is", required=True),
+        number("passes", "rows of `sym_passes`", required=True),
+        texts("assigned", "names of the attributes that it sets on something"),
+    ),
+)
+
+FLOW_TABLES = (FLOW_EVALUATIONS, FLOW_FILES)
+"""Tables of builds that follow values."""
 
 ANSWERS = Dataset(
     "answers",

@@ -127,7 +127,7 @@ def follow_values(build: Build, work: Work) -> Work:
     with build.clock.stage(FLOW) as stage:
         evidence = None if build.is_full else work.evidence or _evidence(build, work)
         flow = solve(build, Knowledge.of(build, work.facts, None).index, evidence)
-        stage.rows = len(flow.held)
+        stage.rows = None if flow.before is None else len(flow.solution.changed_slots(flow.before))
         if evidence is not None:
             evidence = evidence.with_redefined(seen_by_others(flow, evidence.changes))
     return replace(work, evidence=evidence, flow=flow)
@@ -233,11 +233,11 @@ def _scope_of(build: Build, work: Work) -> Scope:
     stored = LastTable.of(build, ANSWERS).read(EXTERNAL_COLUMNS, asked | gone)
     if _external_names(stored) != _external_names(impact.answers):
         rebuilt |= {GLOBAL_OWNER}
-    receiving = work.flow.owners() if work.flow else frozenset()
-    owners = None if build.plan.whole else rebuilt | gone | asked | receiving
+    passing = (work.flow and work.flow.owners()) or frozenset()
+    owners = None if build.plan.whole else rebuilt | gone | asked | passing
     pin = build.pin(OWNER_DIGESTS.name)
     before = read_owner_digests(build.state, pin, owners) if pin else {}
-    return Scope(rebuilt, gone, asked, receiving, before)
+    return Scope(rebuilt, gone, asked, passing, before)
 
 
 EXTERNAL_COLUMNS = ("file_id", "target_id", "target_name", "kind", "status", "question")

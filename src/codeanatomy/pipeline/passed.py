@@ -1,8 +1,9 @@
-"""What slots hold, as it is handed to the workers that answer questions."""
+"""What slots hold, as questions are answered with it. Workers get it packed, and unpack it when they first read it."""
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -12,18 +13,14 @@ from codeanatomy.resolve.slots import Contents
 
 
 class PassedValues:
-    """What slots hold, as questions are answered with it. Can be pickled: a worker unpacks it when it is first read."""
+    """What slots hold, and the names of attributes that are set from elsewhere; either may be packed."""
 
-    def __init__(self, packed: bytes) -> None:
-        self._packed = packed
-
-    @classmethod
-    def of(cls, contents: Contents) -> PassedValues:
-        """What these slots hold."""
-        return cls(pickle.dumps(dict(contents), pickle.HIGHEST_PROTOCOL))
+    def __init__(self, contents: Contents | bytes, assigned: frozenset[str]) -> None:
+        self._contents = contents
+        self._assigned = assigned
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PassedValues, (self._packed,)
+        return PassedValues, (self._packed, self._assigned)
 
     @cached_property
     def key(self) -> str:
@@ -33,4 +30,11 @@ class PassedValues:
     @cached_property
     def flow(self) -> Flow:
         """The slots as a resolver reads them."""
-        return Flow(pickle.loads(self._packed))  # noqa: S301 - our own bytes
+        held = self._contents
+        contents = held if isinstance(held, Mapping) else pickle.loads(held)  # noqa: S301 - the driver packed it
+        return Flow(contents, self._assigned, is_complete=True)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        held = self._contents
+        return pickle.dumps(dict(held), pickle.HIGHEST_PROTOCOL) if isinstance(held, Mapping) else held

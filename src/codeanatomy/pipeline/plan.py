@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeanatomy.catalogue.revisions import LAYER_VERSIONS, RESOLVER_REVISION
-from codeanatomy.catalogue.tables import PASSED_VALUES, STORED_TABLES
+from codeanatomy.catalogue.tables import FLOW_EVALUATIONS, STORED_TABLES
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError, StateError
 from codeanatomy.index.documents import INDEX_REVISION
@@ -49,7 +49,7 @@ def as_built(request: BuildRequest, last: BuildRecord) -> BuildRequest:
 
 def follows_values(build: BuildRecord) -> bool:
     """Whether a build was made with value flow."""
-    return PASSED_VALUES.name in build.tables
+    return FLOW_EVALUATIONS.name in build.tables
 
 
 def value_flow_fingerprint(*, follows: bool) -> Mapping[str, str]:

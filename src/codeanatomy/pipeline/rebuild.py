@@ -6,11 +6,11 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, PASSED_VALUES, STORED_TABLES
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS, FACTS, STORED_TABLES
 from codeanatomy.pipeline.analysis import with_rules
 from codeanatomy.pipeline.context import Build, fits_driver
 from codeanatomy.pipeline.documents import Documents
-from codeanatomy.pipeline.flow import write_passed_values
+from codeanatomy.pipeline.flow import write_flow
 from codeanatomy.pipeline.problems import find_limits, find_problems
 from codeanatomy.pipeline.rule_inputs import Sources
 from codeanatomy.pipeline.scope import ALL, Scope
@@ -32,14 +32,12 @@ def replace_documents(build: Build, work: Work) -> Work:
     return replace(work, written={**work.written, DOCUMENTS.name: written})
 
 
-def replace_passed_values(build: Build, work: Work) -> Work:
-    """Write what is passed to the files to which something else is passed."""
-    if (flow := work.flow) is None:
+def replace_flow(build: Build, work: Work) -> Work:
+    """Write what the files pass on that pass something else on."""
+    if work.flow is None:
         return work
-    with build.clock.stage(PASSED_VALUES.name) as stage:
-        written = write_passed_values(build, flow, work.scope.before.get(PASSED_VALUES.name, {}))
-        stage.rows = written.pin.rows if build.is_full else None
-    return replace(work, written={**work.written, PASSED_VALUES.name: written})
+    written = write_flow(build, work.flow, work.scope.before)
+    return replace(work, written={**work.written, **written})
 
 
 def replace_rows_of_scope(build: Build, work: Work) -> Work:

@@ -18,20 +18,20 @@ _OF_ANSWERS = (ANSWERS, MODULE_LOOKUPS)
 class Scope:
     """The `rebuilt` owners (all, if None) get new rows, the `gone` ones lose theirs.
 
-    `asked` files, the rebuilt among them, get new answers. To `receiving` ones something else is passed. `before` has
+    `asked` files, the rebuilt among them, get new answers. The `passing` ones pass something else on. `before` has
     the digests of what all of these have in each table of the last build.
     """
 
     rebuilt: frozenset[str] | None
     gone: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
-    receiving: frozenset[str] = frozenset()
+    passing: frozenset[str] = frozenset()
     before: Mapping[str, Mapping[str, SetDigest]] = field(default_factory=dict)
 
     @property
     def owners(self) -> frozenset[str] | None:
         """All owners whose rows are replaced in some table; None for all there are."""
-        return None if self.rebuilt is None else self.rebuilt | self.gone | self.asked | self.receiving
+        return None if self.rebuilt is None else self.rebuilt | self.gone | self.asked | self.passing
 
     @property
     def is_empty(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
-from codeanatomy.catalogue.tables import DOCUMENTS, PASSED_VALUES
+from codeanatomy.catalogue.tables import DOCUMENTS, FLOW_TABLES
 from codeanatomy.pipeline.analysis import extract_facts, find_affected, follow_values, index_documents, work_of
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.indexing import Indexing
@@ -58,7 +58,8 @@ def rebuild_stages(plan: Plan, inputs: BuildInputs, scope: Scope = ALL) -> tuple
     if inputs.provider and not is_full:
         stages.append(Stage(DOCUMENTS.name, "replace the documents that changed", _replace_documents, why=why))
     if inputs.follows_values:
-        stages.append(Stage(PASSED_VALUES.name, "replace what is passed to files", _replace_passed_values, why=why))
+        names = tuple(table.name for table in FLOW_TABLES)
+        stages.append(Stage("flow tables", "replace what files pass on", _replace_flow, why=why, tables=names))
     if scoped:
         stages.append(Stage("tables", "replace the rows of affected files", _replace_rows, rebuilt, why, scoped))
     if whole:
@@ -84,10 +85,10 @@ def _replace_documents(build: Build, work: Work) -> Work:
     return replace_documents(build, work)
 
 
-def _replace_passed_values(build: Build, work: Work) -> Work:
-    from codeanatomy.pipeline.rebuild import replace_passed_values  # noqa: PLC0415
+def _replace_flow(build: Build, work: Work) -> Work:
+    from codeanatomy.pipeline.rebuild import replace_flow  # noqa: PLC0415
 
-    return replace_passed_values(build, work)
+    return replace_flow(build, work)
 
 
 def _replace_rows(build: Build, work: Work) -> Work:

@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, PASSED_VALUES, SCIP_DOCUMENTS, STORED_TABLES
+from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, FLOW_TABLES, SCIP_DOCUMENTS, STORED_TABLES
 from codeanatomy.engine.profiles import profile_named
 from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.pipeline.context import engine_for
@@ -52,7 +52,7 @@ def verify_stored(
 
 def _digests(spark: SparkSession, state: State, build: BuildRecord) -> dict[str, dict[int, SetDigest]]:
     """The digests of every table of the build, by bucket, computed from the rows."""
-    optional = (replace(SCIP_DOCUMENTS, name=DOCUMENTS.name), PASSED_VALUES)
+    optional = (replace(SCIP_DOCUMENTS, name=DOCUMENTS.name), *FLOW_TABLES)
     versions = {
         table: build.tables[table.name].version
         for table in (*STORED_TABLES, *optional)

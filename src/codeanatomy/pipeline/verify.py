@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from codeanatomy.catalogue.columns import Dataset
-from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, PASSED_VALUES, SCIP_DOCUMENTS, STORED_TABLES
+from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, FLOW_TABLES, SCIP_DOCUMENTS, STORED_TABLES
 from codeanatomy.engine.directories import scratch_directory
 from codeanatomy.errors import InputError
 from codeanatomy.pipeline.inputs import BuildInputs, gather
@@ -127,8 +127,8 @@ def verify(
             raise InputError("the tree changed while it was verified", hint="run `codeanatomy build`, then verify")
         ours, theirs = _Side(state, last), _Side(fresh_state, fresh)
         tables = {table.name: _compare_table(table, ours, theirs) for table in (*STORED_TABLES, OWNER_DIGESTS)}
-        if PASSED_VALUES.name in last.tables:
-            tables[PASSED_VALUES.name] = _compare_table(PASSED_VALUES, ours, theirs)
+        flow = [table for table in FLOW_TABLES if table.name in last.tables]
+        tables |= {table.name: _compare_table(table, ours, theirs) for table in flow}
         if DOCUMENTS.name in last.tables:
             tables[DOCUMENTS.name] = _compare_table(SCIP_DOCUMENTS, ours, theirs, DOCUMENTS)
         tables[FACTS.name] = _compare_facts(inputs, ours, theirs)

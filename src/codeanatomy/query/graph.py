@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from codeanatomy.catalogue.runs import RUN_DATASETS
-from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, PASSED_VALUES, STORED_TABLES
+from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, FLOW_TABLES, STORED_TABLES
 from codeanatomy.query.sql import NO_LIMITS, Limits, Opened, Parameters, Session
 from codeanatomy.store.builds import BuildRecord, check_whole, current_build, find_build
 from codeanatomy.store.bundles import read_bundle_rows
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codeanatomy.query.lookup import LookupResult
 
 _RUN_DATASETS = {dataset.name: dataset for dataset in RUN_DATASETS}
-_STORED = {table.name: table for table in (FACTS, DOCUMENTS, PASSED_VALUES, *STORED_TABLES)}
+_STORED = {table.name: table for table in (FACTS, DOCUMENTS, *FLOW_TABLES, *STORED_TABLES)}
 
 
 @dataclass(frozen=True)

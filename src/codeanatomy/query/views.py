@@ -21,7 +21,7 @@ from codeanatomy.catalogue.tables import (
     DOCUMENTS,
     FACT_VIEWS,
     FACTS,
-    PASSED_VALUES,
+    FLOW_TABLES,
     SCIP_DOCUMENTS,
     STORED_TABLES,
     VIEWS,
@@ -32,7 +32,7 @@ PUBLIC: Mapping[str, Dataset] = {
     d.name: d
     for d in (
         *STORED_TABLES,
-        PASSED_VALUES,
+        *FLOW_TABLES,
         *VIEWS,
         CPG_PROPS,
         *FACT_VIEWS,
@@ -43,7 +43,7 @@ PUBLIC: Mapping[str, Dataset] = {
 }
 """Every dataset a query may name."""
 
-_STORED = {d.name: d for d in (FACTS, DOCUMENTS, PASSED_VALUES, *STORED_TABLES, *RUN_DATASETS)}
+_STORED = {d.name: d for d in (FACTS, DOCUMENTS, *FLOW_TABLES, *STORED_TABLES, *RUN_DATASETS)}
 
 
 @dataclass(frozen=True)

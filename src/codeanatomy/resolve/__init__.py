@@ -4,6 +4,16 @@ from codeanatomy.resolve.answers import Asked, answer_files
 from codeanatomy.resolve.index import CONTENT_COLUMNS, ContentNames, Index
 from codeanatomy.resolve.resolver import Resolver
 from codeanatomy.resolve.slots import Flow
-from codeanatomy.resolve.solver import flow_of
+from codeanatomy.resolve.solver import flow_after, flow_of
 
-__all__ = ["CONTENT_COLUMNS", "Asked", "ContentNames", "Flow", "Index", "Resolver", "answer_files", "flow_of"]
+__all__ = [
+    "CONTENT_COLUMNS",
+    "Asked",
+    "ContentNames",
+    "Flow",
+    "Index",
+    "Resolver",
+    "answer_files",
+    "flow_after",
+    "flow_of",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from codeanatomy.resolve.index import Parameters
@@ -24,11 +25,11 @@ class Bound(NamedTuple):
 
 def bound_arguments(parameters: Parameters, places: Sequence[str], shift: int) -> Iterator[Bound]:
     """How arguments at these places are bound; the first `shift` parameters are bound already."""
-    names, marks = parameters.names, parameters.marks
-    positional = [name for name, mark in zip(names, marks, strict=True) if mark in ("", "/")][shift:]
-    rest = next((name for name, mark in zip(names, marks, strict=True) if mark == "*"), None)
-    named = {name for name, mark in zip(names, marks, strict=True) if mark in ("", "!")}
-    keywords = next((name for name, mark in zip(names, marks, strict=True) if mark == "**"), None)
+    if not places:
+        return
+    names = parameters.names
+    positional, named, rest, keywords = _kinds(names, parameters.marks)
+    positional = positional[shift:]
     for number, place in enumerate(places):
         if place == "**":
             yield from (Bound(number, name, f"@'{name}") for name in names if name in named)
@@ -52,3 +53,16 @@ def bound_arguments(parameters: Parameters, places: Sequence[str], shift: int) -
             yield Bound(number, place)
         elif keywords is not None:
             yield Bound(number, keywords, mark="**", key=f"'{place}")
+
+
+@lru_cache(maxsize=8192)
+def _kinds(
+    names: tuple[str, ...], marks: tuple[str, ...]
+) -> tuple[tuple[str, ...], frozenset[str], str | None, str | None]:
+    """The parameters that can be passed by position, by keyword, and those with one and two stars."""
+    marked = list(zip(names, marks, strict=True))
+    positional = tuple(name for name, mark in marked if mark in ("", "/"))
+    named = frozenset(name for name, mark in marked if mark in ("", "!"))
+    rest = next((name for name, mark in marked if mark == "*"), None)
+    keywords = next((name for name, mark in marked if mark == "**"), None)
+    return positional, named, rest, keywords

@@ -19,7 +19,7 @@ A pass never decides anything by the absence of a value in a slot, with the exce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Final, NamedTuple
 
@@ -60,6 +60,13 @@ _PASSED: Final = (
     External,
     ExternalInstance,
 )
+_TAKERS: Final[dict[str, tuple[type, ...]]] = {
+    "call": (Function, Class, Instance, Partial, External, ContainerMethod),
+    "attribute": (Instance, Class, Function, Module),
+    "item": (Container,),
+}
+"""What something can be passed to; all else takes nothing, whatever is passed."""
+
 _MEANINGLESS: Final = (BUILTIN, "typing.")
 """Instances of classes from outside that tell nobody anything."""
 
@@ -92,10 +99,37 @@ class _Given:
         return _Given(_moved(self.place, by), lambda: self.found)
 
 
-def writes_of(resolver: Resolver, file: ModuleFile, passed: Pass) -> tuple[tuple[Write, ...], Trail]:
-    """What a pass writes, each once, and what that depends on."""
-    writes, trail = resolver.search(lambda: _Passing(resolver, file, passed).run())
-    return writes, trail
+Written = tuple[tuple[Write, ...], Trail, frozenset[str]]
+"""What a pass writes, each once, and what that depends on: its trail, folded, and the slots that were read."""
+
+
+class PassEvaluator:
+    """Evaluates passes. That a target takes nothing is found out once for all passes of a file that have it."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._inert: dict[tuple[ModuleFile, str, tuple[str, ...]], Written] = {}
+
+    def slots_changed(self, slots: Collection[str]) -> None:
+        """Forget what was found in slots that hold something else now."""
+        self._inert.clear()
+        self._resolver.slots_changed(slots)
+
+    def writes_of(self, file: ModuleFile, passed: Pass) -> Written:
+        """What a pass writes."""
+        group = (file, passed.kind, passed.target)
+        if passed.target and group in self._inert:
+            return self._inert[group]
+        passing: list[_Passing] = []  # a search may be started several times: the last one counts
+
+        def run() -> tuple[tuple[Write, ...], Trail]:
+            passing.append(_Passing(self._resolver, file, passed))
+            return passing[-1].run()
+
+        written = self._resolver.search_reading(run)
+        if passed.target and passing[-1].is_inert:
+            self._inert[group] = written
+        return written
 
 
 class _Passing:
@@ -105,8 +139,9 @@ class _Passing:
         self._resolver = resolver
         self._file = file
         self._passed = passed
-        self._trail: Trail = frozenset((file.module,))
+        self._trail = {file.module}
         self._writes: dict[tuple[str, Value], int] = {}
+        self.is_inert = False
 
     def run(self) -> tuple[tuple[Write, ...], Trail]:
         passed = self._passed
@@ -117,6 +152,8 @@ class _Passing:
             self._trail |= trail
             operands, trail = self._resolver.operands(targets)
             self._trail |= trail
+            takers = _TAKERS[passed.kind]
+            self.is_inert = not any(isinstance(each, takers) and _can_take(each) for each, _ in operands)
             for target, how in operands:
                 if passed.kind == "call":
                     self._call(target, how, self._given)
@@ -124,7 +161,7 @@ class _Passing:
                     self._fill(target, how)
                 elif passed.kind == "attribute":
                     self._assign(target, how)
-        return tuple(Write(slot, value, how) for (slot, value), how in self._writes.items()), self._trail
+        return tuple(Write(slot, value, how) for (slot, value), how in self._writes.items()), frozenset(self._trail)
 
     @cached_property
     def _given(self) -> list[_Given]:
@@ -314,6 +351,11 @@ class _Passing:
             else:
                 found = self._source(each.source.place, callee, each.source.steps)
                 self._write_item(container, each.key, found, how)
+
+
+def _can_take(value: Value) -> bool:
+    """Whether something in the repository, or a model, can do anything with what is passed to a value."""
+    return not isinstance(value, (External, ContainerMethod)) or model_of(value) is not None
 
 
 def _moved(place: str, by: int) -> str:

@@ -57,7 +57,6 @@ Where it is tested
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, product
 from operator import itemgetter
@@ -66,6 +65,7 @@ from typing import Any, Final, TypeVar, cast
 from codeanatomy.index import symbols
 from codeanatomy.resolve.binding import bound_arguments
 from codeanatomy.resolve.builtins import BUILTIN, BUILTINS, LOWERCASE_CLASSES, MODULE_MEMBERS, OBJECT_MEMBERS
+from codeanatomy.resolve.cycles import Cycle, CyclicSearch, Event, ReadingResult, SearchKey, SearchResult, cyclic_search
 from codeanatomy.resolve.index import FileNames, Index, ModuleFile, Slot
 from codeanatomy.resolve.models import MAPPINGS, Model, Source, model_of
 from codeanatomy.resolve.mro import MroEntry, linearize, without_class
@@ -133,8 +133,6 @@ _UNKNOWN_EXPORTS: Final = frozenset(("*",))
 _RUNNABLE: Final = (Function, Class, Instance, Partial)
 
 _T = TypeVar("_T")
-_Key = tuple[Any, ...]
-_SearchResult = tuple[Any, Trail]
 
 
 class _TooDeepError(Exception):
@@ -149,15 +147,17 @@ class Resolver:
         self.flow = flow or Flow()
         # What classes inherit never depends on what is passed: MROs are searched for by a resolver without slots.
         self._without_flow = Resolver(index) if flow is not None else None
-        self._final: dict[_Key, _SearchResult] = {}
-        # What was found in slots, with the entries of those; and what is to be forgotten when one of them changes.
-        self._flowing: dict[_Key, tuple[_SearchResult, frozenset[str]]] = {}
-        self._dependents: dict[str, list[_Key]] = {}
+        self._final: dict[SearchKey, SearchResult] = {}
+        # What was found in slots, with those; and what is to be forgotten when one of them changes.
+        self._flowing: dict[SearchKey, ReadingResult] = {}
+        self._dependents: dict[str, set[SearchKey]] = {}
         self._read: set[str] = set()
-        self._provisional: dict[_Key, _SearchResult] = {}
-        self._in_progress: dict[_Key, None] = {}
+        self._provisional: dict[SearchKey, ReadingResult] = {}
+        self._in_progress: dict[SearchKey, None] = {}
+        # What the question at hand has met of cycles, and the searches that met some.
+        self._events: list[Event] = []
+        self._cyclic: dict[SearchKey, CyclicSearch] = {}
         self._depth = 0
-        self._cycles_met = 0
         self._has_folded_trails = False
 
     def evaluate(self, file: ModuleFile, question: str) -> Result:
@@ -173,14 +173,22 @@ class Resolver:
         The search may be started several times. It consists of calls of the methods below that say so.
         """
         self._provisional.clear()
-        self._cycles_met = 0
+        self._events.clear()
         return self._search_at_any_depth(search)
 
-    def slots_changed(self, entries: Iterable[str]) -> None:
-        """Forget what was found in slots that hold something else now, given by the entries of trails."""
-        for entry in entries:
-            for key in self._dependents.pop(entry, ()):
+    def search_reading(self, search: Callable[[], tuple[_T, Trail]]) -> tuple[_T, Trail, frozenset[str]]:
+        """The same as `search`, and the slots that were read; the trail is folded (`unfolded`)."""
+        self._provisional.clear()
+        self._events.clear()
+        result, trail = self._search_nested(search)
+        return result, trail, frozenset(self._read)
+
+    def slots_changed(self, slots: Iterable[str]) -> None:
+        """Forget what was found in slots that hold something else now."""
+        for slot in slots:
+            for key in self._dependents.pop(slot, ()):
                 self._flowing.pop(key, None)
+                self._cyclic.pop(key, None)
 
     def member(self, cls: Class, name: str) -> Result:
         """The same as `class_member`, to be called in a search."""
@@ -241,13 +249,18 @@ class Resolver:
 
     # Searches.
 
-    def _search_at_any_depth(self, search: Callable[[], _SearchResult]) -> _SearchResult:
-        """The result of a search, however deep it leads.
+    def _search_at_any_depth(self, search: Callable[[], SearchResult]) -> SearchResult:
+        """The result of a search, however deep it leads."""
+        result = self._search_nested(search)
+        return (result[0], unfolded(result[1])) if self._has_folded_trails else result
+
+    def _search_nested(self, search: Callable[[], SearchResult]) -> SearchResult:
+        """The result of a search, however deep it leads, with a folded trail.
 
         Each search of the list waits for the next one. With it is the number of searches that were in progress before
         it.
         """
-        waiting: list[tuple[Callable[[], _SearchResult], int]] = [(search, 0)]
+        waiting: list[tuple[Callable[[], SearchResult], int]] = [(search, 0)]
         while True:
             current, in_progress_before = waiting[-1]
             while len(self._in_progress) > in_progress_before:
@@ -261,9 +274,9 @@ class Resolver:
             else:
                 waiting.pop()
                 if not waiting:
-                    return (result[0], _unfolded(result[1])) if self._has_folded_trails else result
+                    return result
 
-    def _search_once(self, key: _Key, search: Callable[..., _SearchResult], nothing: Any) -> _SearchResult:
+    def _search_once(self, key: SearchKey, search: Callable[..., SearchResult], nothing: Any) -> SearchResult:
         """The result of `search(*key[1:])`, from memory if it is there; `nothing` if the search is in progress."""
         remembered = self._final.get(key)
         if remembered is not None:
@@ -273,14 +286,26 @@ class Resolver:
             self._read |= flowing[1]
             return flowing[0]
         if key in self._provisional:
-            self._cycles_met += 1
-            return self._provisional[key]
+            self._events.append((Cycle.READ, key))
+            result, read = self._provisional[key]
+            self._read |= read
+            return result
         if key in self._in_progress:
-            self._cycles_met += 1
+            self._events.append((Cycle.MET, key))
             return nothing, _NO_TRAIL
+        cyclic = self._cyclic.get(key)
+        if cyclic is not None and cyclic.is_the_same(self._in_progress, self._provisional):
+            self._read |= cyclic.read
+            self._events += cyclic.events
+            self._provisional |= cyclic.ended
+            return cyclic.result
         if self._depth == _MAX_DEPTH:
             raise _TooDeepError(key, search, nothing)
-        cycles_before, read_before = self._cycles_met, self._read
+        return self._start(key, search)
+
+    def _start(self, key: SearchKey, search: Callable[..., SearchResult]) -> SearchResult:
+        """The result of a search of which nothing is known."""
+        events_before, read_before = len(self._events), self._read
         read: set[str] = set()
         self._read = read
         self._depth += 1
@@ -293,14 +318,19 @@ class Resolver:
         if len(result[1]) > _WIDE_TRAIL:
             result = result[0], cast("Trail", frozenset((result[1],)))
             self._has_folded_trails = True
-        if self._cycles_met != cycles_before:
-            self._provisional[key] = result
+        if len(self._events) != events_before:
+            self._provisional[key] = result, frozenset(read)
+            self._events.append((Cycle.ENDED, key))
+            cyclic = cyclic_search(self._events[events_before:], self._provisional)
+            if cyclic is None:
+                return result
+            self._cyclic[key] = cyclic
         elif not read:
             self._final[key] = result
         else:
             self._flowing[key] = result, frozenset(read)
-            for entry in read if not self.flow.is_complete else ():
-                self._dependents.setdefault(entry, []).append(key)
+        for slot in read if not self.flow.is_complete else ():
+            self._dependents.setdefault(slot, set()).add(key)
         return result
 
     # Terms.
@@ -358,6 +388,10 @@ class Resolver:
 
         Those that were passed are counted apart, so that they never take the place of others.
         """
+        if len(found) == 1:
+            ((only, _),) = found.items()
+            if not isinstance(only, Function) or only.kind != "p":
+                return list(found.items()), _NO_TRAIL
         followed = [each for each in found.items() if not each[1] & How.FLOW]
         flowing = [each for each in found.items() if each[1] & How.FLOW] if len(followed) < len(found) else []
         operands: list[tuple[Value, int]] = [(LIMIT, 0)] if len(followed) > _MAX_VALUES else []
@@ -396,9 +430,8 @@ class Resolver:
         """What a slot of value flow holds. To be called in a search."""
         if self._without_flow is None:
             return EMPTY, _NO_TRAIL
-        entry = entry_of(slot)
-        self._read.add(entry)
-        return self.flow.read(slot), frozenset((entry,))
+        self._read.add(slot)
+        return self.flow.read(slot), frozenset((entry_of(slot),))
 
     def _with_slots(self, found: Found, slots: Iterable[str], how: int = 0) -> Result:
         """Values, and what these slots hold."""
@@ -452,14 +485,14 @@ class Resolver:
     def _items(self, container: Container, key: str) -> Result:
         """The items of a container: of a constant key, or all of them."""
         key = "" if container.is_moved or key.startswith("-") else key
-        return self._search_once(("items", replace(container, is_moved=False), key), self._search_items, EMPTY)
+        return self._search_once(("items", container._replace(is_moved=False), key), self._search_items, EMPTY)
 
     def _search_items(self, container: Container, key: str) -> Result:
         if container.key.endswith(_ITEMS_VIEW):
             pair = f"{container.key.removesuffix(_ITEMS_VIEW)}{_PAIR}"
             return {Container(container.file_id, pair, f"{BUILTIN}.tuple"): How.FLOW}, _NO_TRAIL
         if container.key.endswith(_PAIR):
-            of = replace(container, key=container.key.removesuffix(_PAIR))
+            of = container._replace(key=container.key.removesuffix(_PAIR))
             return self._items(of, "") if key in ("", "1") else (EMPTY, _NO_TRAIL)
         keys = (key, "*") if key else ("",)
         found, trail = self._with_slots(EMPTY, [item_slot(container, each) for each in keys], How.ASSIGNMENT)
@@ -919,7 +952,7 @@ class Resolver:
         entry = self._mro_entry(cls)
         file = self.index.files[cls.file_id]
         trail = frozenset((file.module,))
-        cycles_before = self._cycles_met
+        events_before = len(self._events)
         choices: list[list[MroEntry]] = []
         for slot in entry.names.bases if entry.names else ():
             found, looked_at = self._evaluate_terms(file, slot.alternatives)
@@ -929,7 +962,7 @@ class Resolver:
                 if isinstance(base, Class) and base != cls:
                     inherited, looked_at = self._mros(base)
                     trail |= looked_at
-                    if self._cycles_met != cycles_before:  # the class may be among its own bases
+                    if len(self._events) != events_before:  # the class may be among its own bases
                         inherited = [mro for each in inherited if (mro := without_class(each, cls)) is not None]
                     choice += inherited
                 elif isinstance(base, (External, Limit)):
@@ -1132,12 +1165,12 @@ class Resolver:
 
     def _step_sum(self, value: Value) -> Result:
         if isinstance(value, Container):
-            return {replace(value, is_moved=True): 0}, _NO_TRAIL
+            return {value._replace(is_moved=True): 0}, _NO_TRAIL
         is_builtin = isinstance(value, ExternalInstance) and value.class_name.startswith(BUILTIN)
         return ({value: 0} if is_builtin else EMPTY), _NO_TRAIL
 
     def _step_right_of_sum(self, value: Value) -> Result:
-        return ({replace(value, is_moved=True): 0} if isinstance(value, Container) else EMPTY), _NO_TRAIL
+        return ({value._replace(is_moved=True): 0} if isinstance(value, Container) else EMPTY), _NO_TRAIL
 
     def _step_super(self, value: Value, cls: Class | None = None) -> Result:
         receiver = value.cls if isinstance(value, Instance) and cls else value
@@ -1147,7 +1180,7 @@ class Resolver:
 
     def _step_item(self, value: Value, key: str = "") -> Result:
         if isinstance(value, Container):
-            return ({replace(value, is_moved=True): 0}, _NO_TRAIL) if key == ":" else self._items(value, key)
+            return ({value._replace(is_moved=True): 0}, _NO_TRAIL) if key == ":" else self._items(value, key)
         if isinstance(value, Class):
             return {value: 0}, _NO_TRAIL
         if isinstance(value, External) and _looks_like_class(value.name):
@@ -1214,7 +1247,7 @@ def _as_result(found: Found, how: int = 0) -> Found:
 
 def _as_member(value: Value, kind: str) -> Value:
     """A function as a property or static method."""
-    return replace(value, kind=kind, receiver=None, is_bound=False) if isinstance(value, Function) else value
+    return value._replace(kind=kind, receiver=None, is_bound=False) if isinstance(value, Function) else value
 
 
 def _view(container: Container, name: str) -> Container:
@@ -1222,7 +1255,7 @@ def _view(container: Container, name: str) -> Container:
     if container.key.endswith((_ITEMS_VIEW, _PAIR)):
         return container
     if name == "values":
-        return replace(container, class_name=f"{BUILTIN}.list", is_moved=True)
+        return container._replace(class_name=f"{BUILTIN}.list", is_moved=True)
     return Container(container.file_id, f"{container.key}{_ITEMS_VIEW}", f"{BUILTIN}.list")
 
 
@@ -1231,7 +1264,7 @@ def _first_root(slot: Slot) -> str | None:
     return slot.alternatives[0].partition(" ")[0] if len(slot.alternatives) == 1 else None
 
 
-def _unfolded(trail: Trail) -> Trail:
+def unfolded(trail: Trail) -> Trail:
     """A trail with the entries of the trails that were folded into it."""
     entries: set[str] = set()
     pending: list[Any] = [trail]
@@ -1250,7 +1283,7 @@ def _with_receiver(value: Value, receiver: Class) -> Value:
     """A method as it was looked up in a class, which may inherit it."""
     if not isinstance(value, Function) or value.kind == "s":
         return value
-    return replace(value, receiver=receiver, is_bound=True)
+    return value._replace(receiver=receiver, is_bound=True)
 
 
 def _member_how(value: Value, how: int) -> int:
@@ -1263,13 +1296,13 @@ def _as_class_attribute(value: Value) -> Value:
     """A member as it is read from a class: there, a property is itself, and a method is not bound."""
     if not isinstance(value, Function) or value.kind not in ("p", "f"):
         return value
-    return replace(value, kind="d" if value.is_property else value.kind, is_bound=False)
+    return value._replace(kind="d" if value.is_property else value.kind, is_bound=False)
 
 
 def _of_kind(value: Value, decorated: Function | Class) -> Value:
     """What a decorator made of a member of a class, which is a property or static method if the member was."""
     if isinstance(value, Function) and isinstance(decorated, Function) and value.kind == "f":
-        return replace(value, kind=decorated.kind)
+        return value._replace(kind=decorated.kind)
     return value
 
 

@@ -74,9 +74,15 @@ class Flow:
     name needs a look. Otherwise they are those that slots hold.
     """
 
-    def __init__(self, contents: Contents = NOTHING_FLOWS, assigned: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        contents: Contents = NOTHING_FLOWS,
+        assigned: Collection[str] | None = None,
+        *,
+        is_complete: bool | None = None,
+    ) -> None:
         self.contents = contents
-        self.is_complete = assigned is None
+        self.is_complete = assigned is None if is_complete is None else is_complete
         self.assigned = (
             frozenset(slot.rpartition(":")[2] for slot in contents if is_attribute(slot))
             if assigned is None

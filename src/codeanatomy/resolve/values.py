@@ -1,7 +1,8 @@
 """The values that evaluation works with: what a term can mean, and how each value was found.
 
 A value names something; it has no contents of its own. A `Class` is a file and a key: what the class has is in the
-index. So values are small, compare by name, and can be keys.
+index. So values are small, compare by name, and can be keys. They are tuples, which hash and compare without running
+Python code; the `tag` tells values of different classes with the same fields apart.
 
 Three values stand for what is not known. They differ in what may be concluded when a name is not found:
 
@@ -12,27 +13,25 @@ Three values stand for what is not known. They differ in what may be concluded w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(NamedTuple):
     """A module of the repository, or a package without a file of its own."""
 
     name: str
+    tag: Literal["module"] = "module"
 
 
-@dataclass(frozen=True, slots=True)
-class Class:
+class Class(NamedTuple):
     """A class of the repository."""
 
     file_id: str
     key: str
+    tag: Literal["class"] = "class"
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """A function, method or lambda of the repository.
 
     `kind` says how it behaves as a member of a class. It is the letter of the term's root: `f` a function or method,
@@ -46,6 +45,7 @@ class Function:
     kind: str
     receiver: Class | None = None
     is_bound: bool = False
+    tag: Literal["function"] = "function"
 
     @property
     def is_property(self) -> bool:
@@ -53,30 +53,29 @@ class Function:
         return self.kind == "p"
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(NamedTuple):
     """An instance of a class of the repository."""
 
     cls: Class
+    tag: Literal["instance"] = "instance"
 
 
-@dataclass(frozen=True, slots=True)
-class SuperObject:
+class SuperObject(NamedTuple):
     """What `super()` returns in a class of the repository: attributes are looked up after it, in the receiver's MRO."""
 
     cls: Class
     receiver: Class
+    tag: Literal["super object"] = "super object"
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratorObject:
+class GeneratorObject(NamedTuple):
     """What a call of a generator function returns."""
 
     function: Function
+    tag: Literal["generator object"] = "generator object"
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(NamedTuple):
     """A list, tuple, set, dict or generator that is made at one place of a file; what it holds are slots.
 
     A part or a sum of containers has their items at other places (`is_moved`).
@@ -86,64 +85,64 @@ class Container:
     key: str
     class_name: str
     is_moved: bool = False
+    tag: Literal["container"] = "container"
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerMethod:
+class ContainerMethod(NamedTuple):
     """A method of a container."""
 
     container: Container
     name: str
+    tag: Literal["container method"] = "container method"
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(NamedTuple):
     """What `functools.partial` returns at one place of a file: its first argument, with the others."""
 
     file_id: str
     site: str
+    tag: Literal["partial"] = "partial"
 
 
-@dataclass(frozen=True, slots=True)
-class Decorated:
+class Decorated(NamedTuple):
     """A definition that its name names, although a call of that name runs what a decorator made of it."""
 
     value: Function | Class
+    tag: Literal["decorated"] = "decorated"
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """A variable of a module or class of the repository: a name bound to neither a definition nor an import."""
 
     file_id: str
     key: str
+    tag: Literal["variable"] = "variable"
 
 
-@dataclass(frozen=True, slots=True)
-class External:
+class External(NamedTuple):
     """A dotted name outside the repository; builtins start with `<builtin>`."""
 
     name: str
+    tag: Literal["external"] = "external"
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalInstance:
+class ExternalInstance(NamedTuple):
     """An instance of a class outside the repository."""
 
     class_name: str
+    tag: Literal["external instance"] = "external instance"
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A symbol of an indexer without a definition in the facts: an attribute, or something of another package."""
 
     symbol: str
     kind: str
     status: str
+    tag: Literal["symbol"] = "symbol"
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(NamedTuple):
     """A dotted name that would have to be in the repository and is not.
 
     A missing member of a class (`is_member`) may still be set at run time, so its own attributes are not called absent.
@@ -151,16 +150,19 @@ class Absent:
 
     name: str
     is_member: bool = False
+    tag: Literal["absent"] = "absent"
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(NamedTuple):
     """A base class that could not be evaluated."""
 
+    tag: Literal["unknown"] = "unknown"
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+
+class Limit(NamedTuple):
     """Stands for the values that were not evaluated because a limit was hit."""
+
+    tag: Literal["limit"] = "limit"
 
 
 Value = (
