@@ -111,4 +111,4 @@ def test_without_value_flow_nothing_is_followed_and_the_build_is_another(tmp_pat
 def test_a_build_with_value_flow_can_be_replayed(tmp_path, spark):
     root = write_repository(tmp_path / "repo", PROGRAM)
     result = ca.build(BuildRequest(root, value_flow=True), spark=spark)
-    assert ca.replay(result.build_id, root).equal
+    assert ca.replay(BuildRequest(root), result.build_id).equal
