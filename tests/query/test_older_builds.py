@@ -10,7 +10,9 @@ import codeanatomy as ca
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.catalogue.tables import CPG_NODES, FACTS
 from codeanatomy.cli.main import main
-from codeanatomy.store import data_files
+from codeanatomy.query.graph import Graph
+from codeanatomy.store import StateLocation, data_files, open_state
+from codeanatomy.store.builds import current_build
 from tests.store.samples import overwrite
 
 
@@ -49,6 +51,12 @@ def test_a_missing_column_is_null(older, built_once, table):
     query = f"SELECT * EXCLUDE (is_async) FROM {table} ORDER BY ALL"
     assert ca.open(older).sql(query) == ca.open(built_once).sql(query)
     assert ca.open(older).sql(f"SELECT DISTINCT is_async FROM {table}").to_pylist() == [{"is_async": None}]
+
+
+def test_so_it_is_on_an_object_store(older):
+    remote = open_state(StateLocation(f"file://{older}/.codeanatomy", {}))
+    found = Graph(remote, current_build(remote)).sql("SELECT DISTINCT is_async FROM cpg_nodes")
+    assert found.to_pylist() == [{"is_async": None}]
 
 
 @pytest.mark.parametrize(
