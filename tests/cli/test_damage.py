@@ -7,12 +7,15 @@ import resource
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 import codeanatomy as ca
+from codeanatomy.catalogue.columns import text
+from codeanatomy.catalogue.tables import STORED_TABLES
 from codeanatomy.cli.main import main
 from codeanatomy.store.builds import latest_build, list_builds
 from codeanatomy.store.cursors import move_cursor
@@ -147,6 +150,18 @@ def test_doctor_and_verify_read_what_is_on_disk(repo, capsys, spark, monkeypatch
     assert_damage(run(capsys, repo, "verify", "--stored"))
     assert main(["doctor", "--deep", str(repo)]) in (3, 4)
     assert damaged.name in capsys.readouterr().out
+
+
+def test_a_build_of_another_schema_is_no_damage(built_once, capsys, spark, monkeypatch):
+    monkeypatch.setattr("codeanatomy.pipeline.stored.engine_for", lambda *_: _Given(spark))
+    later = tuple(replace(table, columns=(*table.columns, text("novelty", "of tomorrow"))) for table in STORED_TABLES)
+    for module in ("plan", "stored"):
+        monkeypatch.setattr(f"codeanatomy.pipeline.{module}.STORED_TABLES", later)
+    code, words = run(capsys, built_once, "verify", "--stored")
+    assert (code, len(words.splitlines())) == (2, 1)
+    assert "has another schema" in words
+    assert main(["doctor", "--deep", str(built_once)]) in (0, 3)
+    assert "rows not checked" in capsys.readouterr().out
 
 
 class _Given:

@@ -160,6 +160,11 @@ def test_every_error_is_one_line_and_an_object_if_json_is_asked_for(fails, argum
         assert told == err
 
 
+@pytest.mark.parametrize("arguments", [("callees", "f", "--max", "1", "."), ("callees", "f", "--max=1", ".")])
+def test_an_option_that_there_is_not_is_named_without_what_follows(fails, arguments):
+    assert fails(*arguments)[2] == "codeanatomy: callees: unrecognized option --max: see codeanatomy callees --help\n"
+
+
 def test_json_can_be_asked_for_in_the_environment(fails, monkeypatch):
     monkeypatch.setenv("CODEANATOMY_JSON", "1")
     assert json.loads(fails("sql")[1])["exit_code"] == 2

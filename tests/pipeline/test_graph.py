@@ -85,6 +85,13 @@ def test_definitions_are_named_from_the_module_down(shop):
     ]
 
 
+def test_only_functions_and_methods_are_async_or_not(shop):
+    query = "SELECT DISTINCT subkind, is_async FROM cpg_nodes WHERE node_kind = 'DEF' ORDER BY ALL"
+    found = rows(shop, query)
+    assert {kind for kind, is_async in found if is_async is not None} == {"function", "method"}
+    assert {("class", None), ("lambda", None), ("method", False), ("method", True)} <= set(found)
+
+
 def test_a_name_resolves_to_the_binding_python_means(shop):
     query = """
         SELECT r.line_start, b.qname || ':' || t.name

@@ -192,7 +192,6 @@ def test_other_settings_are_built_without_the_engine(engine, built):
         b"no json\n",
         b"[1, 2]\n",
         b"[" * 100_000 + b"\n",
-        b'{"verb": "explode"}\n',
         b'{"verb": "build", "arguments": 5}\n',
         b'{"verb": "build", "arguments": {"repo": "."}}\n',
         b'{"verb": "callers", "arguments": {}}\n',

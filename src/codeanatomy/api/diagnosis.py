@@ -13,7 +13,7 @@ from typing import Any
 from codeanatomy.api.requests import BuildRequest, Repository, RepositoryLike, as_repository
 from codeanatomy.engine.java import find_java
 from codeanatomy.engine.memory import machine_memory_mb
-from codeanatomy.errors import CodeAnatomyError, MachineError, StateError
+from codeanatomy.errors import CodeAnatomyError, InputError, MachineError, StateError
 from codeanatomy.index.pyrefly import find_pyrefly
 from codeanatomy.repo.scan import checked_root
 from codeanatomy.store.builds import check_whole, latest_build
@@ -163,7 +163,7 @@ def _check_rows(repository: Repository, state: Check) -> Check:
         found = verify_stored(request)
     except StateError as error:
         return Check(STATE, FAILED, "damaged", str(error))
-    except MachineError as error:  # the other checks say more
+    except (MachineError, InputError) as error:  # the other checks say more of the machine
         return Check(STATE, OK, f"{state.detail}, rows not checked", str(error))
     differing = [name for name, table in found.tables.items() if not table.equal]
     if differing:

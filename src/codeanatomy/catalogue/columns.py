@@ -88,7 +88,10 @@ def long(name: str, doc: str, *, required: bool = False) -> Column:
 
 
 def flag(name: str, doc: str, *, required: bool = True) -> Column:
-    """A boolean column; a fact that is either so or not, hence required by default."""
+    """A boolean column; a fact that is either so or not, hence required by default.
+
+    Not required in a table whose rules do not all give it.
+    """
     return Column(name, pa.bool_(), doc, required)
 
 

@@ -112,7 +112,9 @@ NODE_IDS: Final[Mapping[NodeKind, NodeId]] = {
 class EdgeId(NamedTuple):
     """How ids of an edge kind are spelled, after the kind and a colon, and the node kinds that it joins.
 
-    `{src_id}` and `{dst_id}` are the ids of its ends.
+    `{src_id}` and `{dst_id}` are the ids of its ends. An end that has only one such edge is enough: the parts of its id
+    without the letter, or the whole id where it can be of several kinds. Else both ends (`_BY_PAIR`), or one end and
+    what tells its edges apart (`_BY_CANDIDATE`, `_BY_POSITION`).
     """
 
     forms: tuple[str, ...]

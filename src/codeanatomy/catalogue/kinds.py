@@ -6,19 +6,20 @@ from enum import StrEnum
 from typing import Self
 
 
-class _Kind(StrEnum):
+class Kind(StrEnum):
     """A kind and what it means."""
 
     doc: str
 
     def __new__(cls, value: str, doc: str) -> Self:
+        """A member that is equal to `value`."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.doc = doc
         return member
 
 
-class NodeKind(_Kind):
+class NodeKind(Kind):
     """What a node of the graph stands for."""
 
     REPO = "REPO", "The repository itself; one node, owned by no file."
@@ -40,7 +41,7 @@ class NodeKind(_Kind):
     QNAME = "QNAME", "A dotted name without a definition here: a builtin, an external or absent name, a bare package."
 
 
-class EdgeKind(_Kind):
+class EdgeKind(Kind):
     """What an edge of the graph says of its two ends."""
 
     CONTAINS = (
@@ -69,7 +70,10 @@ class EdgeKind(_Kind):
     INHERITS = "INHERITS", "Class to a base."
     OVERRIDES = "OVERRIDES", "Method to the method of a base that it hides."
     DECORATED_BY = "DECORATED_BY", "Definition to what decorates it."
-    DEFINES = "DEFINES", "Definition or variable to the symbol it has in the semantic document."
+    DEFINES = (
+        "DEFINES",
+        "Definition or variable to the symbol it has in the semantic document. Not containment, which is CONTAINS.",
+    )
     SYMBOL_RELATED = "SYMBOL_RELATED", "Symbol to one that it implements, extends or has as its type."
     DIAGNOSES = "DIAGNOSES", "Diagnostic to the innermost definition, or the module, that it is about."
     TYPE_REFERS_TO = "TYPE_REFERS_TO", "Annotation to what it names."

@@ -480,7 +480,7 @@ CPG_NODES = Dataset(
         text("subkind", "kind within the kind: method, listcomp, keyword_only, store, …"),
         text("text", "source text: a callee, an annotation, an attribute's base, a return annotation, a default"),
         number("ordinal", "place among its like: redefinition, position of a parameter, dots of an import"),
-        flag("is_async", "declared with `async`", required=False),
+        flag("is_async", "of a function or method: declared with `async`", required=False),
         text("flags", "what a binding is besides local, if anything: cell, parameter, imported, annotated, referenced"),
     ),
     sort_by=("node_kind", "bstart"),

@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
                 takes_value = self._option_string_actions[known[0]].nargs != 0 and name == each
                 options += [each, *islice(remaining, 1 if takes_value else 0)]
             elif each.startswith("--") and " " not in each:
-                options.append(each)  # argparse refuses it
+                self.error(f"unrecognized option {name}")
             else:
                 words.append(each)
         return [*options, "--", *words] if words else options

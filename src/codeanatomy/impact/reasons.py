@@ -4,41 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from codeanatomy.catalogue.ids import parse_node_id
-from codeanatomy.catalogue.kinds import NodeKind
+from codeanatomy.catalogue.kinds import Kind, NodeKind
 
 if TYPE_CHECKING:  # `why` needs the kinds of reasons and nothing else
     from codeanatomy.impact.snapshots import ModuleChanges
     from codeanatomy.resolve.index import FileNames, Index
 
 
-class ReasonKind(StrEnum):
-    """Why a file is rebuilt. Of several reasons a file is told by the first."""
+class ReasonKind(Kind):
+    """Why a file is rebuilt. Of several reasons a file is told by the first.
 
-    ADDED = "added"
-    CONTENT_CHANGED = "content_changed"
-    RENAMED = "renamed"
-    DELETED = "deleted"
-    MODULE_RENAMED = "module_renamed"
-    IMPORT_MODULE = "import_module"
-    IMPORT_NAME = "import_name"
-    IMPORT_STAR = "import_star"
-    BASE_CLASS = "base_class"
-    CALLER_QNAME = "caller_qname"
-    NAME_QNAME = "name_qname"
-    CALLER_SYMBOL = "caller_symbol"
-    SEMANTIC_DOCUMENT = "semantic_document"
-    IMPORT_CLOSURE = "import_closure"
-    RULE_CHANGED = "rule_changed"
-    SETTINGS_CHANGED = "settings_changed"
-    FULL_REFRESH = "full_refresh"
+    In words, `{ref}` is the name, module or path that caused it.
+    """
 
+    ADDED = "added", "it is a new file"
+    CONTENT_CHANGED = "content_changed", "its content changed"
+    RENAMED = "renamed", "it was renamed from {ref}"
+    DELETED = "deleted", "it was deleted"
+    MODULE_RENAMED = "module_renamed", "its module name is {ref} now"
+    IMPORT_MODULE = "import_module", "its import of module {ref} resolves differently now"
+    IMPORT_NAME = "import_name", "its import of {ref} resolves differently now"
+    IMPORT_STAR = "import_star", "a star import resolves {ref} differently now"
+    BASE_CLASS = "base_class", "one of its classes inherits from {ref}, or did before"
+    CALLER_QNAME = "caller_qname", "it calls {ref}, or did before"
+    NAME_QNAME = "name_qname", "it uses {ref}, or did before"
+    CALLER_SYMBOL = "caller_symbol", "it refers to {ref}, or did before, according to the type index"
+    SEMANTIC_DOCUMENT = "semantic_document", "the type index resolves it differently now: {ref}"
+    IMPORT_CLOSURE = "import_closure", "it depends on {ref}, directly or through other modules (import_closure)"
+    RULE_CHANGED = "rule_changed", "rule {ref} changed"
+    SETTINGS_CHANGED = "settings_changed", "every file was rebuilt: {ref}"
+    FULL_REFRESH = "full_refresh", "every file was rebuilt: {ref}"
+
+
+IMPORT_REASONS: Final = frozenset({ReasonKind.IMPORT_MODULE, ReasonKind.IMPORT_NAME, ReasonKind.IMPORT_STAR})
+"""The reasons of questions that imports ask."""
 
 _ORDER: Final = {kind: place for place, kind in enumerate(ReasonKind)}
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from codeanatomy.catalogue import runs
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.memory import machine_memory_mb
-from codeanatomy.impact.reasons import ReasonKind
+from codeanatomy.impact.reasons import IMPORT_REASONS
 from codeanatomy.impact.snapshots import SnapshotChanges
 from codeanatomy.pipeline.context import Build, fits_driver
 from codeanatomy.pipeline.journal import Journal
@@ -162,9 +162,8 @@ def _impact_rows(plan: Plan, outcome: Outcome) -> dict[Dataset, Iterable[tuple[A
     impact = outcome.impact
     ids = {path: file.file_id for side in (impact.changes.before, impact.changes.after) for path, file in side.items()}
     answers = [(ids[each.path], *each) for each in impact.answers_changed]
-    imports = (ReasonKind.IMPORT_MODULE, ReasonKind.IMPORT_NAME, ReasonKind.IMPORT_STAR)
     reasons = {
-        (each.path, each.reason_kind, each.reason_ref, each.caused_by): each.reason_kind in imports
+        (each.path, each.reason_kind, each.reason_ref, each.caused_by): each.reason_kind in IMPORT_REASONS
         for each in impact.answers_changed
     }
     return {

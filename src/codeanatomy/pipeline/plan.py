@@ -96,12 +96,17 @@ def fingerprints(
         **{f"{_LAYER}{name}": version for name, version in LAYER_VERSIONS.items()},
         "resolver": str(RESOLVER_REVISION),
         "settings": settings.fingerprint(),
-        "schema": _hash([(d.name, str(d.schema())) for d in STORED_TABLES]),
+        _SCHEMA: _schema_fingerprint(),
         "index": f"{provider.fingerprint} {INDEX_REVISION}" if provider else "none",
         **({_INDEX_CONTENT: provider.content} if provider and provider.content else {}),
         "modules": _hash([NAMING_REVISION, repo_id, *roots]),
         **{f"{_RULE}{each.rule.name}": f"{each.rule.output.name} {each.identity}" for each in rules},
     }
+
+
+def has_current_schema(build: BuildRecord) -> bool:
+    """Whether the tables of a build have the columns that this version writes."""
+    return build.fingerprints.get(_SCHEMA) == _schema_fingerprint()
 
 
 def plan_build(last: BuildRecord | None, inputs: BuildInputs, *, full: bool) -> Plan:
@@ -155,6 +160,10 @@ def _kind_and_name(fingerprint: str) -> tuple[str, str]:
     return _KINDS.get(fingerprint, "settings"), fingerprint
 
 
+def _schema_fingerprint() -> str:
+    return _hash([(table.name, str(table.schema())) for table in STORED_TABLES])
+
+
 def _hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]
 
@@ -166,5 +175,6 @@ def _is_update(fingerprint: str) -> bool:
 
 _RULE = "rule "
 _LAYER = "layer "
+_SCHEMA = "schema"
 _INDEX_CONTENT = "index content"
 _KINDS = {"resolver": "resolver", "index": "indexer"}

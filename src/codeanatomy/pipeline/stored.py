@@ -1,7 +1,8 @@
 """What is on disk against what the last build says of it: the bytes of every file, then the rows of every table.
 
-A damaged file is an error that names it. Rows that can be read but are not those the build wrote are an answer. Facts
-and semantic documents are told by what names their rows; of the rest of them, the bytes are what is compared.
+A damaged file is an error that names it. Rows that can be read but are not those the build wrote are an answer. Of a
+build with another schema, rows are not compared: their digests are of other columns. Facts and semantic documents are
+told by what names their rows; of the rest of them, the bytes are what is compared.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING
 from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, FLOW_TABLES, SCIP_DOCUMENTS, STORED_TABLES
 from codeanatomy.engine.profiles import profile_named
 from codeanatomy.engine.settings import EngineSettings
+from codeanatomy.errors import InputError
 from codeanatomy.pipeline.context import engine_for
+from codeanatomy.pipeline.plan import has_current_schema
 from codeanatomy.pipeline.progress import Listener, Silent, StageClock
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.verify import TableComparison, Verification
@@ -41,6 +44,11 @@ def verify_stored(
     last = current_build(state)
     with clock.stage("files"):
         check_bytes(state, last)
+    if not has_current_schema(last):  # digests are of the columns that were written
+        raise InputError(
+            f"build {last.build_id} has another schema: its files are whole, its rows cannot be compared",
+            hint="run `codeanatomy build`, then verify",
+        )
     settings = EngineSettings(
         profile=profile_named(request.profile), master=request.master, remote=request.remote, conf=request.spark_conf
     )

@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.errors import StateError
 from codeanatomy.query.interrupts import interruptible
-from codeanatomy.query.sql import connect, sql_list
+from codeanatomy.query.sql import connect, create_view_of_files
 from codeanatomy.store.builds import BuildRecord, check_whole
 from codeanatomy.store.failures import machine_failure
 from codeanatomy.store.layout import BUCKET
@@ -70,17 +70,13 @@ def _differing_buckets(before: BuildRecord | None, after: BuildRecord, tables: S
 def _create_view(
     connection: duckdb.DuckDBPyConnection, relation: str, table: Dataset, stored: ds.Dataset | Sequence[str]
 ) -> None:
-    """Create a view of stored rows; a column of `table` that they do not have yet is null."""
-    columns = ", ".join(f'"{name}"' for name in table.names())
-    if isinstance(stored, ds.Dataset):
-        connection.register(f"{relation} stored", stored)
-        connection.execute(f'CREATE VIEW {relation} AS SELECT {columns} FROM "{relation} stored"')
+    """Create a view of stored rows."""
+    if not isinstance(stored, ds.Dataset):
+        create_view_of_files(connection, relation, table, stored)
         return
-    connection.register(f"{relation} columns", table.schema().empty_table())
-    rows = f"read_parquet({sql_list(stored)}, hive_partitioning = false)"
-    connection.execute(
-        f'CREATE VIEW {relation} AS SELECT {columns} FROM (FROM "{relation} columns" UNION ALL BY NAME FROM {rows})'
-    )
+    columns = ", ".join(f'"{name}"' for name in table.names())
+    connection.register(f"{relation} stored", stored)
+    connection.execute(f'CREATE VIEW {relation} AS SELECT {columns} FROM "{relation} stored"')
 
 
 def _stored(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from codeanatomy.catalogue.columns import Dataset
 from codeanatomy.engine.directories import cache_directory
@@ -86,7 +87,7 @@ class Session:
                     raise InputError("sql takes one SELECT statement; the graph is read-only")
                 for name in sorted(self._named_tables(query)):
                     self._create_view(name)
-            self._connection.execute(f"SET allowed_paths = {sql_list(self._files)}")
+            self._connection.execute(f"SET allowed_paths = {_sql_list(self._files)}")
             self._connection.execute("SET enable_external_access = false")
             self._connection.execute("SET lock_configuration = true")
 
@@ -193,12 +194,31 @@ class Session:
             self._connection.register(dataset.name, table)
         else:
             self._files += table
-            columns = ", ".join(f'"{column}"' for column in dataset.names())
-            rows = f"read_parquet({sql_list(table)}, hive_partitioning = false)"
-            self._connection.execute(f'CREATE VIEW "{dataset.name}" AS SELECT {columns} FROM {rows}')  # noqa: S608
+            create_view_of_files(self._connection, f'"{dataset.name}"', dataset, table)
 
 
-def sql_list(texts: Sequence[str]) -> str:
+def create_view_of_files(
+    connection: duckdb.DuckDBPyConnection, relation: str, dataset: Dataset, files: Sequence[str]
+) -> None:
+    """Create a view of stored rows; a column of `dataset`, or a field of one, that the files lack is null."""
+    columns = ", ".join(f'"{name}"' for name in dataset.names())
+    rows = f"FROM read_parquet({_sql_list(files)}, hive_partitioning = false)"
+    if not _has_columns(files[0], dataset):  # all files of a version have the same
+        connection.register(f"columns of {dataset.name}", dataset.schema().empty_table())  # loads pandas
+        rows = f'FROM (FROM "columns of {dataset.name}" UNION ALL BY NAME {rows})'
+    connection.execute(f"CREATE VIEW {relation} AS SELECT {columns} {rows}")
+
+
+def _has_columns(file: str, dataset: Dataset) -> bool:
+    """Whether a data file has all columns of the dataset, with their types."""
+    try:
+        stored = pq.read_schema(file)
+    except OSError as error:
+        raise duckdb.IOException(str(error)) from error
+    return all(each.name in stored.names and stored.field(each.name).type == each.type for each in dataset.schema())
+
+
+def _sql_list(texts: Sequence[str]) -> str:
     """A list of strings in DuckDB's SQL."""
     quoted = ("'" + text.replace("'", "''") + "'" for text in texts)
     return f"[{', '.join(quoted)}]"

@@ -11,27 +11,6 @@ from codeanatomy.impact.reasons import ReasonKind
 from codeanatomy.query.graph import Graph
 from codeanatomy.query.statements import statement
 
-REASONS: Mapping[ReasonKind, str] = {
-    ReasonKind.ADDED: "it is a new file",
-    ReasonKind.CONTENT_CHANGED: "its content changed",
-    ReasonKind.RENAMED: "it was renamed from {ref}",
-    ReasonKind.DELETED: "it was deleted",
-    ReasonKind.MODULE_RENAMED: "its module name is {ref} now",
-    ReasonKind.IMPORT_MODULE: "its import of module {ref} resolves differently now",
-    ReasonKind.IMPORT_NAME: "its import of {ref} resolves differently now",
-    ReasonKind.IMPORT_STAR: "a star import resolves {ref} differently now",
-    ReasonKind.BASE_CLASS: "one of its classes inherits from {ref}, or did before",
-    ReasonKind.CALLER_QNAME: "it calls {ref}, or did before",
-    ReasonKind.NAME_QNAME: "it uses {ref}, or did before",
-    ReasonKind.CALLER_SYMBOL: "it refers to {ref}, or did before, according to the type index",
-    ReasonKind.SEMANTIC_DOCUMENT: "the type index resolves it differently now: {ref}",
-    ReasonKind.IMPORT_CLOSURE: "it depends on {ref}, directly or through other modules (import_closure)",
-    ReasonKind.RULE_CHANGED: "rule {ref} changed",
-    ReasonKind.SETTINGS_CHANGED: "every file was rebuilt: {ref}",
-    ReasonKind.FULL_REFRESH: "every file was rebuilt: {ref}",
-}
-"""Why a file is rebuilt, in words; `{ref}` is the name, module or path that caused it."""
-
 
 @dataclass(frozen=True)
 class Step:
@@ -44,7 +23,8 @@ class Step:
 
     def __str__(self) -> str:
         """The reason in words."""
-        return REASONS[ReasonKind(self.reason_kind)].format(ref=self.reason_ref)
+        kind = ReasonKind(self.reason_kind)  # type: ignore[call-arg]  # a member is looked up, not made
+        return kind.doc.format(ref=self.reason_ref)
 
 
 @dataclass(frozen=True)

@@ -324,9 +324,11 @@ class Server:
         return answer
 
     def _result(self, call: Call) -> Any:
+        if not isinstance(call.arguments, Mapping):
+            raise ProtocolError("arguments are an object")
         verb = self._verbs.get(call.verb)
-        if verb is None or not isinstance(call.arguments, Mapping):
-            raise ProtocolError(f"there is no verb {call.verb!r}")
+        if verb is None:
+            raise Declined(f"the engine has no verb {call.verb!r}", note=True)
         return verb(call)
 
     def _fits(self, call: Call) -> bool:

@@ -16,6 +16,6 @@ SELECT
   d.kind AS subkind,
   d.returns AS text,
   d.ordinal,
-  d.is_async
+  CASE WHEN d.kind IN ('function', 'method') THEN d.is_async END AS is_async
 FROM cst_defs AS d
 JOIN py_module_index AS m ON m.file_id = d.file_id
