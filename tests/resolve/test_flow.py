@@ -195,10 +195,14 @@ def test_limits_that_are_hit_and_released_by_edits_are_those_of_a_solution_from_
             after[path] = ring(at, order.choice((0, 0, 1, 4, 9)))
         entries = changed_entries(index_of(program), index_of(after), {path})
         updated = flow_after(solution, index_of(after), {file_id(path)}, entries)
-        assert same(updated, flow_of(index_of(after)))
+        scratch = flow_of(index_of(after))
+        assert same(updated, scratch)
+        stored = from_tables(to_tables(solution))
+        assert all(value is LIMIT for held in stored.contents.values() for value in held if value == LIMIT)
+        assert same(flow_after(stored, index_of(after), {file_id(path)}, entries), scratch)
         were_full.add(frozenset(updated.full))
         program, solution = after, updated
-    assert len(were_full) > 2
+    assert len(were_full) > 1
 
 
 def replaced(table, rows, owners):

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from codeanatomy.resolve.flow import Write
 from codeanatomy.resolve.slots import is_attribute
 from codeanatomy.resolve.solution import Evaluation, FilePasses, Held, PassKey, Solution, add, grown
-from codeanatomy.resolve.values import EMPTY, Found, Value
+from codeanatomy.resolve.values import EMPTY, LIMIT, Found, Trail, Value
 
 _TEXTS: Final = pa.list_(pa.string())
 
@@ -62,8 +62,9 @@ class FlowTables(NamedTuple):
 def to_tables(solution: Solution, owners: Collection[str] | None = None) -> FlowTables:
     """The rows of a solution, or those of some owners."""
     files = {each: of for each, of in solution.files.items() if owners is None or each in owners}
+    as_row = _Rows().row
     rows = [
-        (*key, *_row(evaluation))
+        (*key, *as_row(evaluation))
         for key in sorted(solution.keys_of(files))
         for evaluation in solution.history.get(key, ())
     ]
@@ -74,10 +75,27 @@ def to_tables(solution: Solution, owners: Collection[str] | None = None) -> Flow
     return FlowTables(evaluations, pa.table([list(column) for column in columns], schema=FILES))
 
 
-def _row(evaluation: Evaluation) -> tuple[Any, ...]:
-    slots, values, hows = zip(*evaluation.writes, strict=True) if evaluation.writes else ((), (), ())
-    trail = sorted(entry for entry in evaluation.trail if not entry.startswith("=") or entry.startswith("=."))
-    return evaluation.round, slots, list(map(_encoded, values)), hows, sorted(evaluation.read), "\n".join(trail)
+class _Rows:
+    """Evaluations as rows. Most share their trail or what they read with others: each is converted once."""
+
+    def __init__(self) -> None:
+        self._trails: dict[Trail, str] = {}
+        self._read: dict[frozenset[str], list[str]] = {}
+
+    def row(self, evaluation: Evaluation) -> tuple[Any, ...]:
+        """The columns of an evaluation."""
+        slots, values, hows = zip(*evaluation.writes, strict=True) if evaluation.writes else ((), (), ())
+        trail = self._trails.get(evaluation.folded)
+        if trail is None:
+            trail = self._trails[evaluation.folded] = "\n".join(sorted(filter(_is_no_slot, evaluation.trail)))
+        read = self._read.get(evaluation.read)
+        if read is None:
+            read = self._read[evaluation.read] = sorted(evaluation.read)
+        return evaluation.round, slots, list(map(_encoded, values)), hows, read, trail
+
+
+def _is_no_slot(entry: str) -> bool:
+    return not entry.startswith("=") or entry.startswith("=.")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -92,6 +110,8 @@ def _decoded(text: str) -> Value:
 
 def _value(fields: list[Any]) -> Value:
     *given, tag = fields
+    if tag == LIMIT.tag:
+        return LIMIT  # it is compared by identity
     value: Value = _CLASSES[tag](*(_value(each) if isinstance(each, list) else each for each in given))
     return value
 
@@ -145,14 +165,18 @@ class _Lazy(Mapping[Any, _Item], Generic[_Item]):
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        return bool(self._keys())
+        return True  # whether there is anything is not worth decoding it
 
 
 class _Places:
     """The rows in which each text of a column of lists is, and its places among all texts of the column."""
 
     def __init__(self, lists: pa.ChunkedArray) -> None:
-        self._lists = lists.combine_chunks()
+        self._chunks = lists
+
+    @cached_property
+    def _lists(self) -> pa.ListArray:
+        return self._chunks.combine_chunks()
 
     @cached_property
     def _codes(self) -> tuple[dict[str, int], npt.NDArray[Any], npt.NDArray[Any]]:
@@ -191,7 +215,10 @@ class _Stored:
         self.read = _Places(table["read"])
         self._rounds = table["round"].to_numpy()
         self._passes = table["pass_no"].to_numpy()
-        self._trails = table["trail"].combine_chunks().dictionary_encode()
+
+    @cached_property
+    def _trails(self) -> pa.DictionaryArray:
+        return self._table["trail"].combine_chunks().dictionary_encode()
 
     @cached_property
     def _spans(self) -> dict[str, tuple[int, int]]:

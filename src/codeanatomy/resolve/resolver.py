@@ -40,7 +40,7 @@ Cycles
     question is answered. Call a search *plain* if neither it nor any search it needs meets a cycle when it is started
     with nothing in progress. A plain search needs plain searches only, in the same order in every question, so none of
     them is in progress when it is needed, and its result is the same in every question. Exactly the plain searches are
-    remembered for good.
+    remembered for good. Others are remembered with what they depended on (`cycles`).
 
 Limits
     Depth is not limited: a search that would nest too deep for the interpreter's stack is put on a list and done first;

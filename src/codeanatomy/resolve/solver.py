@@ -90,6 +90,7 @@ class _Rounds:
         self.evaluate: Callable[[PassKey], Written]
         self.grew: Callable[[Collection[str]], None]
         self._previous = previous
+        self._is_update = bool(previous.files)
         self._stale: Collection[PassKey] = ()
         self._live: dict[PassKey, list[Evaluation]] = {}
         self._readers: dict[str, set[PassKey]] = {}
@@ -157,7 +158,7 @@ class _Rounds:
 
     def _touch(self, written: Mapping[str, Found], round_no: int) -> None:
         """Touch the slots to which live passes write something else in a round than they did."""
-        if not self._previous.history:
+        if not self._is_update:
             for slot in written.keys() - self._held.keys():
                 self._held[slot] = []
             return
@@ -178,7 +179,7 @@ class _Rounds:
     def _add_round(self, written: Mapping[str, Found], round_no: int) -> Collection[PassKey]:
         """Add to slots what was written before this round; returns the live passes that have read what has changed."""
         previous = self._previous
-        slots: Iterable[str] = self._held if previous.history else written
+        slots: Iterable[str] = self._held if self._is_update else written
         changed: set[str] = set()
         differing: list[str] = []
         for slot in slots:
@@ -186,14 +187,14 @@ class _Rounds:
             has_grown = bool(added) and self._grow(slot, added, round_no)
             if has_grown:
                 changed.add(slot)
-            if previous.history and (
+            if self._is_update and (
                 has_grown != previous.grew_before(slot, round_no)
                 or not is_same(self.contents.touched[slot], previous.held_in(slot, round_no))
             ):
                 differing.append(slot)
         for slot in differing:  # not before all slots have what was written to them: that depends on who is live
             self._wake_readers(slot, round_no)
-        if previous.history:
+        if self._is_update:
             self.contents.round_no = round_no
             others = self._readers.keys() - self._held.keys()
             changed.update(slot for slot in others if previous.grew_before(slot, round_no))
