@@ -18,7 +18,7 @@ from codeanatomy.resolve.resolver import unfolded
 from codeanatomy.resolve.slots import file_of, is_attribute
 from codeanatomy.resolve.values import EMPTY, LIMIT, Found, How, Trail, Value
 
-MAX_VALUES: Final = 16
+MAX_VALUES: Final = 32
 """The number of values that a slot can hold."""
 
 _NEVER: Final = 1 << 30
