@@ -17,7 +17,7 @@ test: check java ## Lint, types, import contracts, then every test
 	$(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: $(READY) java ## The longer proofs: a crash at every write boundary, the class-data archive
-	$(BIN)/pytest -m slow -n 2 --dist loadfile
+	$(BIN)/pytest -m slow -n 2 --dist worksteal
 
 check: $(READY) ## Lint, format, types, import contracts, generated docs
 	$(BIN)/ruff check .
