@@ -1,7 +1,7 @@
 """The context of a build under way: one value, passed first to every stage.
 
-Where rows are made is decided here, by one rule for all stages: what is little is done in the driver, more is spread over
-the engine's workers.
+Where rows are made is decided here, by one rule for all stages: what is little is done in the driver, more is spread
+over the engine's workers.
 """
 
 from __future__ import annotations
