@@ -45,12 +45,19 @@ _PATTERN = (
     text("kind", "kind of entry point, such as `flask_route`", required=True),
     text(
         "matcher",
-        "decorator, argument, method, function, module, main_block or declaration: what the other columns say",
+        "decorator, written, argument, method, base (of the methods of its pattern), function, module, main_block or "
+        "declaration: what the other columns say",
         required=True,
     ),
     text("name", "dotted name of the decorator, of what is called or of the base class; what a declaration names"),
-    text("member", "regular expression for the name of a method, or of a function inside its module"),
+    text(
+        "member",
+        "LIKE pattern, with the escape character `!`, for the name of a method, of a function inside its module, or of "
+        "a decorator as written",
+    ),
+    number("member_dots", "dots in such a name; null for any number"),
     text("path", "regular expression for the path of the file; of a declaration, the file it stands in"),
+    text("path_like", "LIKE pattern for the paths that `path` can match, and others"),
     number("position", "positional argument that is the entry point, from 0"),
     text("keyword", "keyword argument that is the entry point"),
     number("detail_position", "positional argument of the decorator or call that is the detail, from 0"),

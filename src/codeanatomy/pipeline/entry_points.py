@@ -6,7 +6,7 @@ fingerprints.
 
 Glossary
     pattern       an `[[entry_point]]` of a description: a kind, how it is recognised (one matcher), how sure that is.
-    matcher       the way: decorated_by, passed_to, methods, functions, modules or main_block.
+    matcher       the way: decorated_by, decorators_written, passed_to, methods, functions, modules or main_block.
     declaration   a script or plug-in of a project file (`repo.declarations`); it names its target itself.
 """
 
@@ -33,7 +33,9 @@ _MAX_ARGUMENT: Final = 1_000
 _KIND: Final = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _KEYWORD: Final = re.compile(r"[^\W\d]\w*")
-_GLOB_PART: Final = re.compile(r"\*\*/|\*\*|\W")
+_GLOB_PART: Final = re.compile(r"\*\*/|\*\*|.", re.DOTALL)
+_NAME_PART: Final = re.compile(r"\*\*|.", re.DOTALL)
+_LIKE_ANY: Final = re.compile(r"\*+")
 _BUILTIN: Final = "<builtin>."
 
 Cells = Mapping[str, Any]
@@ -61,25 +63,30 @@ def fingerprint_of(rows: Sequence[Row]) -> str:
 
 
 def path_pattern(glob: str) -> str:
-    """A regular expression for paths: `*` is any part of a name, `**/` any directories."""
-    return _anchored([_pattern(glob, "/")])
+    """A regular expression, alike for Spark and DuckDB: `*` is any part of a name, `**/` any directories."""
+    wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    known = (wildcards.get(part) or _regular(part) for part in _GLOB_PART.findall(glob))
+    return f"(?s)\\A{''.join(known)}\\z"
 
 
-def name_pattern(*globs: str) -> str:
-    """A regular expression for names inside a module: `*` is any part of one name, `**` any names and dots."""
-    return _anchored([_pattern(glob, ".") for glob in globs])
+def path_like(glob: str) -> str:
+    """A LIKE pattern that matches all that `path_pattern` does, and more: far quicker to compare with."""
+    return _LIKE_ANY.sub("%", glob.replace("**/", "*").replace("?", "_").replace("\\", "_"))
 
 
-def _anchored(patterns: Sequence[str]) -> str:
-    """One of these, from the first character of a text to the last, of which any may be a line break."""
-    return f"(?s)\\A(?:{'|'.join(patterns)})\\z"
+def name_like(glob: str) -> str:
+    """A LIKE pattern with the escape character `!`: `*` and `**` are any text."""
+    wildcards = {"**": "%", "*": "%", "?": "_", "%": "!%", "_": "!_", "!": "!!"}
+    return "".join(wildcards.get(part, part) for part in _NAME_PART.findall(glob))
 
 
-def _pattern(glob: str, separator: str) -> str:
-    """What Spark and DuckDB read alike; every character that is no wildcard stands for itself."""
-    one = f"[^{separator}]"
-    wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": f"{one}*", "?": one}
-    return _GLOB_PART.sub(lambda part: wildcards.get(part[0]) or f"\\x{{{ord(part[0]):x}}}", glob)
+def _dots(glob: str) -> int | None:
+    """How many dots a name has in which no `*` stands for one; None if they may."""
+    return None if "**" in glob else glob.count(".")
+
+
+def _regular(character: str) -> str:
+    return character if character.isalnum() or character == "_" else f"\\x{{{ord(character):x}}}"
 
 
 def _read(path: str) -> bytes:
@@ -147,6 +154,11 @@ def _decorated(pattern: Mapping[str, Any]) -> list[Cells]:
     return [{"name": name, **same} for name in _names(pattern, "decorated_by")]
 
 
+def _written(pattern: Mapping[str, Any]) -> list[Cells]:
+    detail = _detail(pattern)
+    return [{"matcher": "written", **_member(glob), **detail} for glob in _texts(pattern, "decorators_written")]
+
+
 def _passed(pattern: Mapping[str, Any]) -> list[Cells]:
     arguments = _arguments(pattern, "argument")
     if not arguments:
@@ -160,20 +172,20 @@ def _passed(pattern: Mapping[str, Any]) -> list[Cells]:
 
 
 def _methods(pattern: Mapping[str, Any]) -> list[Cells]:
-    member = name_pattern(*_texts(pattern, "methods"))
-    return [{"matcher": "method", "name": base, "member": member} for base in _names(pattern, "of_subclasses_of")]
+    methods = [{"matcher": "method", **_member(glob)} for glob in _texts(pattern, "methods")]
+    return [*methods, *({"matcher": "base", "name": base} for base in _names(pattern, "of_subclasses_of"))]
 
 
 def _functions(pattern: Mapping[str, Any]) -> list[Cells]:
     return [
-        {"matcher": "function", "name": name, "member": name_pattern(name), "path": path_pattern(path)}
-        for name in _texts(pattern, "functions")
+        {"matcher": "function", "name": glob, **_member(glob), **_path(path)}
+        for glob in _texts(pattern, "functions")
         for path in _texts(pattern, "in_files")
     ]
 
 
 def _modules(pattern: Mapping[str, Any]) -> list[Cells]:
-    return [{"matcher": "module", "name": each, "path": path_pattern(each)} for each in _texts(pattern, "modules")]
+    return [{"matcher": "module", "name": each, **_path(each)} for each in _texts(pattern, "modules")]
 
 
 def _main_block(pattern: Mapping[str, Any]) -> list[Cells]:
@@ -182,9 +194,18 @@ def _main_block(pattern: Mapping[str, Any]) -> list[Cells]:
     return [{"matcher": "main_block"}]
 
 
+def _member(glob: str) -> Cells:
+    return {"member": name_like(glob), "member_dots": _dots(glob)}
+
+
+def _path(glob: str) -> Cells:
+    return {"path": path_pattern(glob), "path_like": path_like(glob)}
+
+
 _Matched = Callable[[Mapping[str, Any]], list[Cells]]
 _MATCHERS: Final[Mapping[str, tuple[_Matched, tuple[str, ...]]]] = {
     "decorated_by": (_decorated, ("detail", "makes")),
+    "decorators_written": (_written, ("detail",)),
     "passed_to": (_passed, ("argument", "detail")),
     "methods": (_methods, ("of_subclasses_of",)),
     "functions": (_functions, ("in_files",)),

@@ -12,5 +12,9 @@ SELECT
 FROM entry_point_patterns AS p
 JOIN class_ancestors AS c ON c.ancestor = p.name
 JOIN cpg_nodes AS n ON n.parent_id = c.class_id AND n.node_kind = 'DEF' AND n.subkind = 'method'
-WHERE p.matcher = 'method' AND n.name RLIKE p.member
+JOIN entry_point_patterns AS m
+  ON m.pattern_no = p.pattern_no
+  AND m.matcher = 'method'
+  AND n.name LIKE m.member ESCAPE '!'
+WHERE p.matcher = 'base'
 GROUP BY n.file_id, n.node_id, n.qname, p.kind, n.path, n.line_start

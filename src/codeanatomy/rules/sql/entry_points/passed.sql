@@ -12,12 +12,16 @@ SELECT
   max(least(e.confidence, r.confidence, p.confidence)) AS confidence
 FROM entry_point_patterns AS p
 JOIN cpg_nodes AS t ON t.qname = p.name
-JOIN cpg_edges AS e ON e.edge_kind = 'CALLS' AND e.dst_id = t.node_id
+JOIN cpg_edges AS e ON e.edge_kind = 'CALLS' AND e.dst_id = t.node_id AND e.confidence >= 0.5D
 JOIN cst_arguments AS a
   ON concat('c:', a.file_id, ':', a.call_no) = e.src_id
   AND (a.position = p.position OR a.keyword = p.keyword)
 JOIN cpg_edges AS r
-  ON r.edge_kind = 'REFERENCES' AND r.file_id = a.file_id AND r.bstart = a.bstart AND r.bend = a.bend
+  ON r.edge_kind = 'REFERENCES'
+  AND r.file_id = a.file_id
+  AND r.bstart = a.bstart
+  AND r.bend = a.bend
+  AND r.confidence >= 0.5D
 JOIN cpg_nodes AS n ON n.node_id = r.dst_id AND n.node_kind = 'DEF'
 LEFT JOIN cst_arguments AS detail
   ON detail.file_id = a.file_id
