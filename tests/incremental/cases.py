@@ -30,8 +30,8 @@
 - A step renames first (a file, or all files below a directory), then deletes, then writes. It need not change anything.
 - `[impacted]` lists every impacted file with the kind of its reason; the reference and the cause may be left out, and
   are then not checked. `[impacted pyrefly]` is what a build with that semantic index does, if that is another list.
-- `[entry_points]` lists all entry points of the case's files after the step, each with its kind and name; without it,
-  they are not checked.
+- `[entry_points]` lists all entry points of the case's files after the step that are more than guessed, each with its
+  kind and name; without it, they are not checked.
 - Cases share one repository, so each lives in modules of its own: the first name of a module is that of the case, or
   starts with it and an underscore. A case that cannot share a repository says `[alone]`.
 - A case says `[unindexed]` if an index does not say the same of it each time.

@@ -1,4 +1,4 @@
--- What a decorator calls, where a variable holds it (`fixture = pytest.fixture`) or only an index knows what it is.
+-- What the call of a decorator runs, where a variable holds it (`new = app.route`) or only an index knows what it is.
 -- output: decorations
 SELECT
   d.file_id,
