@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from codeanatomy.api.building import build, plan, replay, status, verify
     from codeanatomy.api.diagnosis import Check, Diagnosis, doctor
     from codeanatomy.api.history import builds, changes, diff, gc, rollback
-    from codeanatomy.api.reading import callees, callers, definition, open, publish, refs, sql, why  # noqa: A004
+    from codeanatomy.api.reading import (
+        callees,
+        callers,
+        definition,
+        entry_points,
+        open,  # noqa: A004
+        publish,
+        refs,
+        sql,
+        why,
+    )
     from codeanatomy.api.requests import BuildRequest, PublishRequest, Repository
     from codeanatomy.errors import CodeAnatomyError, InputError, MachineError, StateError
     from codeanatomy.pipeline.freshness import Freshness
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
     from codeanatomy.pipeline.warm import Warm
     from codeanatomy.query.build_diff import BuildDiff
     from codeanatomy.query.changes import Changes
+    from codeanatomy.query.entry_points import EntryPoints
     from codeanatomy.query.graph import Graph
     from codeanatomy.query.lookup import LookupResult
     from codeanatomy.query.publish import Publication
@@ -52,6 +63,7 @@ __all__ = [
     "Diagnosis",
     "EngineOptions",
     "EngineStatus",
+    "EntryPoints",
     "Explanation",
     "Freshness",
     "GcReport",
@@ -81,6 +93,7 @@ __all__ = [
     "diff",
     "doctor",
     "engine_status",
+    "entry_points",
     "gc",
     "open",
     "plan",
@@ -101,7 +114,7 @@ _HOMES = {
     "api.building": ("build", "plan", "replay", "status", "verify"),
     "api.diagnosis": ("Check", "Diagnosis", "doctor"),
     "api.history": ("builds", "changes", "diff", "gc", "rollback"),
-    "api.reading": ("callees", "callers", "definition", "open", "publish", "refs", "sql", "why"),
+    "api.reading": ("callees", "callers", "definition", "entry_points", "open", "publish", "refs", "sql", "why"),
     "api.requests": ("BuildRequest", "PublishRequest", "Repository"),
     "errors": ("CodeAnatomyError", "InputError", "MachineError", "StateError"),
     "pipeline.freshness": ("Freshness",),
@@ -113,6 +126,7 @@ _HOMES = {
     "pipeline.warm": ("Warm",),
     "query.build_diff": ("BuildDiff",),
     "query.changes": ("Changes",),
+    "query.entry_points": ("EntryPoints",),
     "query.graph": ("Graph",),
     "query.lookup": ("LookupResult",),
     "query.publish": ("Publication",),

@@ -21,6 +21,8 @@
     short_snake_name/d.py  import_name  short_snake_name.a.f  <- short_snake_name/a.py
     [impacted pyrefly]
     …
+    [entry_points]
+    flask_route  short_snake_name.a.f
 
 - Prose may follow `[case …]` and `[step]`. Blank lines at the end of a section are no part of it.
 - `[file …]` is text, each line with its newline. `[bytes …]` has the escapes of a bytes literal, and a line ends only
@@ -28,6 +30,8 @@
 - A step renames first (a file, or all files below a directory), then deletes, then writes. It need not change anything.
 - `[impacted]` lists every impacted file with the kind of its reason; the reference and the cause may be left out, and
   are then not checked. `[impacted pyrefly]` is what a build with that semantic index does, if that is another list.
+- `[entry_points]` lists all entry points of the case's files after the step that are more than guessed, each with its
+  kind and name; without it, they are not checked.
 - Cases share one repository, so each lives in modules of its own: the first name of a module is that of the case, or
   starts with it and an underscore. A case that cannot share a repository says `[alone]`.
 - A case says `[unindexed]` if an index does not say the same of it each time.
@@ -67,8 +71,20 @@ OWN_KINDS: Final = frozenset(REASON_KINDS[: REASON_KINDS.index("module_renamed")
 Tree = Mapping[str, bytes]
 """Contents by path."""
 
-_HEADER: Final = re.compile(r"\[(case|alone|unindexed|file|bytes|delete|rename|step|impacted)((?: \S+)*)\]")
-_ARGUMENTS: Final = {"case": 1, "alone": 0, "unindexed": 0, "file": 1, "bytes": 1, "delete": 1, "rename": 2, "step": 0}
+_HEADER: Final = re.compile(
+    r"\[(case|alone|unindexed|file|bytes|delete|rename|step|impacted|entry_points)((?: \S+)*)\]"
+)
+_ARGUMENTS: Final = {
+    "case": 1,
+    "alone": 0,
+    "unindexed": 0,
+    "file": 1,
+    "bytes": 1,
+    "delete": 1,
+    "rename": 2,
+    "step": 0,
+    "entry_points": 0,
+}
 _CASE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _MARKERS: Final = frozenset({"alone", "unindexed"})
 _SUFFIXES: Final = (".py", ".pyi", ".pyw")
@@ -110,6 +126,8 @@ class Step:
     renames: tuple[tuple[str, str], ...]
     impacted: tuple[Impacted, ...]
     impacted_indexed: tuple[Impacted, ...] | None = None
+    entry_points: frozenset[tuple[str, str]] | None = None
+    """Kind and name of each entry point after the step, if the case says."""
 
     def expected(self, *, indexed: bool) -> tuple[Impacted, ...]:
         """The files that a build must rebuild."""
@@ -316,6 +334,7 @@ class _Draft:
 def _step(sections: list[_Section], before: Tree, case_place: str) -> Step:
     """A step, which happens to the tree `before`."""
     listed: dict[str, tuple[Impacted, ...]] = {}
+    entry_points = None
     for section in sections:
         if section.word in ("delete", "rename") and section.body():
             raise CaseError(f"{section.body()[0][0]}: nothing can follow [{section.word}]")
@@ -324,6 +343,8 @@ def _step(sections: list[_Section], before: Tree, case_place: str) -> Step:
             if key in listed:
                 raise CaseError(f"{section.place}: this step has two such lists")
             listed[key] = _impacted(section)
+        elif section.word == "entry_points":
+            entry_points = frozenset(_entry_point(place, line) for place, line in section.body())
         elif section.word in _MARKERS or listed:
             raise CaseError(f"{section.place}: [{section.word}] cannot stand here")
     if "" not in listed:
@@ -346,7 +367,15 @@ def _step(sections: list[_Section], before: Tree, case_place: str) -> Step:
         tuple((section.arguments[0], section.arguments[1]) for section in renames),
         listed[""],
         listed.get("pyrefly"),
+        entry_points,
     )
+
+
+def _entry_point(place: str, line: str) -> tuple[str, str]:
+    words = line.split()
+    if len(words) != 2:
+        raise CaseError(f"{place}: expected `kind  name`, found {line!r}")
+    return words[0], words[1]
 
 
 def _writes(sections: Iterable[_Section]) -> Tree:

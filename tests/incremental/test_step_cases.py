@@ -11,6 +11,7 @@ import codeanatomy as ca
 from codeanatomy.pipeline import analysis
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.pipeline.verify import verify
+from codeanatomy.query.entry_points import EntryPoint
 from tests.incremental.cases import Impacted, apply_step, differences, lay_out, load_cases, owners, together
 from tests.incremental.updates import build_on, session_of, unequal
 
@@ -20,6 +21,9 @@ INDEXED = [case for case in SHARING if case.is_indexed]
 ALONE = [case for case in CASES if case.is_alone]
 STEPS = max(len(case.steps) for case in SHARING)
 OWNER = owners(SHARING)
+
+GUESSED = 0.5
+"""The confidence of entry points that are told by how a decorator is written."""
 
 IMPACTED = "SELECT path, reason_kind, reason_ref, caused_by_path FROM inc_impacted_files ORDER BY path"
 
@@ -42,6 +46,7 @@ class Taken:
 
     impacted: list[Impacted]
     unequal: list[str]
+    entry_points: list[EntryPoint]
 
 
 def take_steps(cases, root, engine, *, index=None, verified=lambda number: True):
@@ -58,7 +63,8 @@ def take_steps(cases, root, engine, *, index=None, verified=lambda number: True)
         assert result.mode in ("incremental", "noop"), f"step {number} made a {result.mode} build: {result.reasons}"
         rows = ca.open(root).sql(IMPACTED).to_pylist() if result.mode == "incremental" else []
         impacted = [Impacted(*(row.values())) for row in rows]
-        taken.append(Taken(impacted, unequal(verify(request, spark=session_of(engine))) if verified(number) else []))
+        differing = unequal(verify(request, spark=session_of(engine))) if verified(number) else []
+        taken.append(Taken(impacted, differing, list(ca.entry_points(root).found)))
     return taken
 
 
@@ -69,6 +75,14 @@ def assert_as_expected(case, taken, *, indexed=False):
         found.append(differences(case, number, own, indexed=indexed))
     if any(found):
         pytest.fail("\n".join(filter(None, found)), pytrace=False)
+
+
+def assert_entry_points(case, taken):
+    for number, (step, expected) in enumerate(zip(taken, case.steps, strict=False), 1):
+        if expected.entry_points is not None:
+            sure = [each for each in step.entry_points if each.confidence > GUESSED]
+            own = {(e.kind, e.name) for e in sure if case.is_alone or OWNER.get(e.path) == case.name}
+            assert own == expected.entry_points, f"{case.place}, step {number}"
 
 
 def assert_as_from_scratch(taken):
@@ -88,6 +102,11 @@ def test_a_step_rebuilds_what_it_should(case, shared):
     assert_as_expected(case, shared)
 
 
+@by_name([case for case in SHARING if any(step.entry_points is not None for step in case.steps)])
+def test_entry_points_come_and_go(case, shared):
+    assert_entry_points(case, shared)
+
+
 def test_steps_rebuild_nothing_else(shared):
     assert not [each for step in shared for each in step.impacted if each.path not in OWNER]
 
@@ -101,6 +120,7 @@ def test_every_step_gives_the_rows_of_a_build_from_scratch(shared):
 def test_a_case_that_needs_a_repository_of_its_own(case, tmp_path, warm):
     taken = take_steps([case], tmp_path, warm)
     assert_as_expected(case, taken)
+    assert_entry_points(case, taken)
     assert_as_from_scratch(taken)
 
 
@@ -110,6 +130,7 @@ def test_a_case_in_a_repository_of_its_own(case, tmp_path, spark):
     last = len(case.steps)
     taken = take_steps([case], tmp_path, spark, verified=lambda number: number == last)
     assert_as_expected(case, taken)
+    assert_entry_points(case, taken)
     assert_as_from_scratch(taken)
 
 

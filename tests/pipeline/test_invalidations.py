@@ -6,7 +6,7 @@ import pytest
 
 import codeanatomy as ca
 from codeanatomy.pipeline import inputs as build_inputs
-from codeanatomy.pipeline.plan import fingerprints, plan_build
+from codeanatomy.pipeline.plan import ENTRY_POINTS, fingerprints, plan_build
 from codeanatomy.pipeline.request import Mode
 from codeanatomy.pipeline.verify import verify
 from codeanatomy.rules.compiler import compile_rules
@@ -38,7 +38,8 @@ def planned(built_once):
     given = build_inputs.gather(ca.BuildRequest(built_once), state.location, state)
 
     def plan(rules=given.rules, settings=given.settings, changed=None):
-        current = {**fingerprints(rules, settings, given.roots, given.repo_id, None), **(changed or {})}
+        others = {ENTRY_POINTS: given.fingerprints[ENTRY_POINTS], **(changed or {})}
+        current = {**fingerprints(rules, settings, given.roots, given.repo_id, None), **others}
         return plan_build(last, replace(given, rules=rules, fingerprints=current, provider=None), full=False)
 
     return plan

@@ -2,7 +2,7 @@
 
     requests        which repository, what to build, what to publish
     building        build, plan, status, verify, replay
-    reading         open, sql, callers, callees, refs, definition, why, publish
+    reading         open, sql, callers, callees, refs, definition, entry_points, why, publish
     history         builds, diff, changes, rollback, gc
     diagnosis       doctor
 

@@ -1,4 +1,4 @@
-"""Verbs that read one build: open, sql, lookups, why, publish. None of them loads Spark."""
+"""Verbs that read one build: open, sql, lookups, entry points, why, publish. None of them loads Spark."""
 # ruff: noqa: PLC0415 - see the package's docstring
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from codeanatomy.api.requests import PublishRequest, Repository, RepositoryLike,
 
 if TYPE_CHECKING:
     from codeanatomy.pipeline.progress import Listener
+    from codeanatomy.query.entry_points import EntryPoints
     from codeanatomy.query.graph import Graph
     from codeanatomy.query.lookup import LookupResult
     from codeanatomy.query.publish import Publication
@@ -67,6 +68,13 @@ def refs(name: str, repo: RepositoryLike = ".", *, build: str | None = None) -> 
 def definition(name: str, repo: RepositoryLike = ".", *, build: str | None = None) -> LookupResult:
     """Where a name is defined."""
     return _graph(repo, build).definition(name)
+
+
+def entry_points(repo: RepositoryLike = ".", *, kind: str | None = None, build: str | None = None) -> EntryPoints:
+    """What something outside the repository calls: routes, commands, tests, scripts, …; of one kind, or all."""
+    from codeanatomy.query.entry_points import find_entry_points
+
+    return find_entry_points(_graph(repo, build), kind)
 
 
 def why(path: str, repo: RepositoryLike = ".", *, build: str | None = None) -> Explanation:

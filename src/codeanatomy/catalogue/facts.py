@@ -141,6 +141,26 @@ CST_CALLSITES = Dataset(
     ),
 )
 
+CST_ARGUMENTS = Dataset(
+    "cst_arguments",
+    "Arguments of calls that are a name, an attribute or a plain string of up to 200 bytes; others have no row.",
+    (
+        number("call_no", "call it is an argument of", required=True),
+        number(
+            "position", "place among the positional arguments, from 0; null for a keyword, and after a `*` argument"
+        ),
+        text("keyword", "keyword name; null for a positional argument"),
+        *span("the expression, without keyword"),
+        text("constant", "the value of a string; null for a name or an attribute"),
+    ),
+)
+
+CST_MAIN_BLOCKS = Dataset(
+    "cst_main_blocks",
+    'Statements `if __name__ == "__main__":` of the module\'s own code.',
+    (*span("the statement"), *lines()),
+)
+
 CST_IMPLICIT_CALLS = Dataset(
     "cst_implicit_calls",
     "Calls that statements make without being written as calls.",

@@ -35,7 +35,7 @@ class Layer:
 
 SYNTAX = Layer(
     "syntax",
-    1,
+    2,
     "What is written where: definitions, calls, names, imports, annotations, assignments.",
     (
         facts.CST_DEFS,
@@ -43,6 +43,8 @@ SYNTAX = Layer(
         facts.CST_DECORATORS,
         facts.CST_BASES,
         facts.CST_CALLSITES,
+        facts.CST_ARGUMENTS,
+        facts.CST_MAIN_BLOCKS,
         facts.CST_NAME_REFS,
         facts.CST_IMPORTS,
         facts.CST_TYPE_EXPRS,

@@ -40,6 +40,40 @@ SCAN_REPO = Dataset(
     (text("repo_id", "name of the repository among others; empty unless chosen", required=True),),
 )
 
+_PATTERN = (
+    number("pattern_no", "place among the patterns, from 0; rows of one pattern share it", required=True),
+    text("kind", "kind of entry point, such as `flask_route`", required=True),
+    text(
+        "matcher",
+        "decorator, written, argument, method, base (of the methods of its pattern), function, module, main_block or "
+        "declaration: what the other columns say",
+        required=True,
+    ),
+    text("name", "dotted name of the decorator, of what is called or of the base class; what a declaration names"),
+    text(
+        "member",
+        "LIKE pattern, with the escape character `!`, for the name of a method, of a function inside its module, or of "
+        "a decorator as written",
+    ),
+    number("member_dots", "dots in such a name; null for any number"),
+    text("path", "regular expression for the path of the file; of a declaration, the file it stands in"),
+    text("path_like", "LIKE pattern for the paths that `path` can match, and others"),
+    number("position", "positional argument that is the entry point, from 0"),
+    text("keyword", "keyword argument that is the entry point"),
+    number("detail_position", "positional argument of the decorator or call that is the detail, from 0"),
+    text("detail_keyword", "keyword argument that is the detail"),
+    text("makes", "class whose instance the decorated function becomes: `click.group` makes a `click.Group`"),
+    text("evidence", "of a declaration, where in its file it stands"),
+    text("detail", "of a declaration, the name it has there"),
+    real("confidence", "how sure it is that something outside calls what matches", required=True),
+)
+
+GIVEN_PATTERNS = Dataset(
+    "given_patterns",
+    "What makes a function an entry point, as the descriptions and the project files of a build say.",
+    _PATTERN,
+)
+
 CONTENTS = Dataset(
     "contents",
     "What each content of the snapshot says of itself.",
@@ -73,6 +107,12 @@ PY_MODULE_INDEX = Dataset(
         flag("is_stub", "a `.pyi` file"),
         text("root", "source root the module name starts from; empty for the repository's top", required=True),
     ),
+)
+
+ENTRY_POINT_PATTERNS = Dataset(
+    "entry_point_patterns",
+    "What makes a function an entry point: one row per name of a pattern, and per declaration of a project file.",
+    (_OWNER, *_PATTERN),
 )
 
 DOCUMENTS = Dataset(
@@ -431,6 +471,53 @@ INHERITS = Dataset(
     ),
 )
 
+CLASS_ANCESTORS = Dataset(
+    "class_ancestors",
+    "Classes and everything they inherit from, directly or not, `object` included.",
+    (
+        _OWNER,
+        text("class_id", "node id of the class", required=True),
+        text("ancestor", "dotted name of the ancestor", required=True),
+        number("distance", "1 for a base, 2 for a base of a base, …; 0 for `object`", required=True),
+        real("confidence", "of the least sure step", required=True),
+    ),
+)
+
+DECORATIONS = Dataset(
+    "decorations",
+    "Functions and classes, and the dotted names of what decorates them, also where that is a member of a decorated "
+    "function (`@cli.command()`).",
+    (
+        _OWNER,
+        text("node_id", "node id of the function or class", required=True),
+        text("decorator", "dotted name of the decorator", required=True),
+        number("bstart", "first byte of the decorator, without `@`", required=True),
+        number("bend", "byte after the last", required=True),
+        real("confidence", "how sure it is", required=True),
+    ),
+)
+
+ENTRY_POINTS = Dataset(
+    "entry_points",
+    "Functions, classes and modules that something outside the repository calls, and how that is known.",
+    (
+        _OWNER,
+        text("node_id", "node id of the function, class or module", required=True),
+        text("qname", "its dotted name", required=True),
+        text("kind", "kind of entry point, as `entry_point_patterns` has it", required=True),
+        text("path", "file", required=True),
+        number("line", "first line; of a module, that of its main block or 1", required=True),
+        text(
+            "evidence",
+            "dotted name of the decorator, of what it is passed to or of the base class; the pattern of names; the key "
+            "in a project file",
+            required=True,
+        ),
+        text("detail", "text of the route, the command or the like, where it is a constant"),
+        real("confidence", "how sure it is", required=True),
+    ),
+)
+
 CPG_NODES = Dataset(
     "cpg_nodes",
     "Nodes of the graph.",
@@ -513,7 +600,15 @@ FACT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.co
 DOCUMENT_VIEWS: tuple[Dataset, ...] = tuple(Dataset(d.name, d.doc, FACT_OWNER + d.columns) for d in DOCUMENT_DATASETS)
 """Document datasets as rules and people see them: one row per file and element."""
 
-INPUTS: tuple[Dataset, ...] = (SCAN_REPO, SCAN_FILES, CONTENTS, *FACT_VIEWS, SCIP_DOCUMENTS, *DOCUMENT_VIEWS)
+INPUTS: tuple[Dataset, ...] = (
+    SCAN_REPO,
+    SCAN_FILES,
+    GIVEN_PATTERNS,
+    CONTENTS,
+    *FACT_VIEWS,
+    SCIP_DOCUMENTS,
+    *DOCUMENT_VIEWS,
+)
 """What rules start from."""
 
 STORED_TABLES: tuple[Dataset, ...] = (
@@ -523,6 +618,7 @@ STORED_TABLES: tuple[Dataset, ...] = (
     MODULE_LOOKUPS,
     CPG_NODES,
     CPG_EDGES,
+    ENTRY_POINT_PATTERNS,
 )
 """Tables a build pins besides `facts`, each in buckets of its owner."""
 
@@ -556,6 +652,9 @@ VIEWS: tuple[Dataset, ...] = (
     IMPORTS,
     INHERITS,
     DISAGREEMENTS,
+    CLASS_ANCESTORS,
+    DECORATIONS,
+    ENTRY_POINTS,
     CPG_PROPS_JSON,
 )
 """Rule outputs that are computed when read."""

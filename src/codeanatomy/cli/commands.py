@@ -253,6 +253,26 @@ def look_up(options: argparse.Namespace) -> int:
     return 0
 
 
+def entry_points(options: argparse.Namespace) -> int:
+    """Print the entry points of a kind, or all, grouped by file."""
+    found = reading.entry_points(repository(options), kind=options.kind, build=options.build)
+    if options.json:
+        print_json(found.as_json())
+        return 0
+    path = ""
+    for each in found.found:
+        if each.path != path:
+            path = each.path
+            print_lines(path)
+        detail = f" {each.detail!r}" if each.detail is not None else ""
+        confidence = "" if each.confidence == 1 else f", {each.confidence:.0%}"
+        print_lines(f"{each.line:6}  {each.name}  {each.kind}{detail}  ({each.evidence}{confidence})")
+    if not options.quiet:
+        files = len({each.path for each in found.found})
+        print_message(f"{len(found.found):,} entry points in {files:,} files")
+    return 0
+
+
 def why(options: argparse.Namespace) -> int:
     """Why a file was rebuilt, or why not."""
     found = _runner(options).why(options.path, repository(options), options.build)

@@ -230,6 +230,16 @@ def parser() -> Parser:
         lookup.add_argument("--build", metavar="ID", help="the build to read (default: the last)")
         _engine_use(lookup)
 
+    entry_points = _command(
+        chosen,
+        "entry-points",
+        commands.entry_points,
+        "list what something outside the repository calls: routes, commands, tests, scripts",
+        "codeanatomy entry-points --kind flask_route",
+    )
+    entry_points.add_argument("--kind", metavar="KIND", help="only this kind (default: all)")
+    entry_points.add_argument("--build", metavar="ID", help="the build to read (default: the last)")
+
     publish = _command(
         chosen,
         "publish",
@@ -385,6 +395,9 @@ def _scan_options(command: Parser) -> None:
         choices=INDEXES,
         help="semantic index: auto (pyrefly if it is installed), pyrefly, scip or none "
         "(default: auto; of status and verify: that of the last build)",
+    )
+    command.add_argument(
+        "--entry-points", metavar="FILE", help="TOML file that describes entry points beyond those of known frameworks"
     )
     command.add_argument("--scip", metavar="FILE", help="SCIP index to read (default: run scip-python)")
     command.add_argument(

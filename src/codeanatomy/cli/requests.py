@@ -27,6 +27,7 @@ def build_request(options: argparse.Namespace) -> BuildRequest:
             "exclude": tuple(options.exclude or ()),
             "index": options.index,
             "scip": options.scip,
+            "entry_points": options.entry_points,
             "roots": tuple(options.root or ()),
             "max_file_bytes": options.max_file_mb << 20,
         }

@@ -92,6 +92,8 @@ class Walk:
         self.scope_rows = rows["sym_scopes"]
         self.add_name_ref = rows["cst_name_refs"].add
         self.add_callsite = rows["cst_callsites"].add
+        self.add_argument = rows["cst_arguments"].add
+        self.add_main_block = rows["cst_main_blocks"].add
         self.add_assign = self.assigns.add
 
     def run(self, handlers: Mapping[int, Handler]) -> None:

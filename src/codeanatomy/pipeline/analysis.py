@@ -38,7 +38,7 @@ from codeanatomy.pipeline.extraction import extract
 from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.indexing import Indexing, indexing, read_documents
 from codeanatomy.pipeline.inputs import files_at
-from codeanatomy.pipeline.plan import Plan
+from codeanatomy.pipeline.plan import Plan, changes_entry_points
 from codeanatomy.pipeline.progress import EXTRACT, IMPACT, INDEX
 from codeanatomy.pipeline.request import Mode, Strategy
 from codeanatomy.pipeline.scope import ALL, Scope
@@ -217,12 +217,16 @@ def _scope_of(build: Build, work: Work) -> Scope:
     if documents is not None:
         rebuilt |= documents.changed & {GLOBAL_OWNER}
     stored = LastTable.of(build, ANSWERS).read(EXTERNAL_COLUMNS, asked | gone)
-    if _external_names(stored) != _external_names(impact.answers):
+    if _external_names(stored) != _external_names(impact.answers) or _has_other_patterns(build):
         rebuilt |= {GLOBAL_OWNER}
     owners = None if build.plan.whole else rebuilt | gone | asked
     pin = build.pin(OWNER_DIGESTS.name)
     before = read_owner_digests(build.state, pin, owners) if pin else {}
     return Scope(rebuilt, gone, asked, before)
+
+
+def _has_other_patterns(build: Build) -> bool:
+    return build.last is not None and changes_entry_points(build.last.fingerprints, build.inputs.fingerprints)
 
 
 EXTERNAL_COLUMNS = ("file_id", "target_id", "target_name", "kind", "status", "question")

@@ -16,7 +16,8 @@ from codeanatomy.engine.settings import EngineSettings
 from codeanatomy.errors import InputError
 from codeanatomy.index.choice import choose_provider
 from codeanatomy.index.provider import Provider
-from codeanatomy.pipeline.plan import fingerprints, layers_of
+from codeanatomy.pipeline.entry_points import Rows, fingerprint_of, patterns_of
+from codeanatomy.pipeline.plan import ENTRY_POINTS, fingerprints, layers_of
 from codeanatomy.pipeline.request import BuildRequest
 from codeanatomy.repo.config import RepoConfig, read_config
 from codeanatomy.repo.files import Files, with_modules
@@ -69,6 +70,8 @@ class BuildInputs:
     fingerprints: Mapping[str, str]
     provider: Provider | None
     scratch: str | None
+    patterns: Rows
+    """What makes a function an entry point: rows of `given_patterns`."""
     repository: str = ""
 
     @cached_property
@@ -100,6 +103,7 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
     settings = engine_settings(request, snapshot)
     roots = request.roots or config.roots
     rules = own_rules()
+    patterns = patterns_of(root, request.entry_points)
     provider = choose_provider(request.index or DEFAULT_INDEX, request.scip, root)
     return BuildInputs(
         root=root.resolve(),
@@ -110,9 +114,13 @@ def gather(request: BuildRequest, location: StateLocation, state: State | None) 
         git_commit=head_commit(root),
         settings=settings,
         rules=rules,
-        fingerprints=fingerprints(rules, settings, roots, repo_id, provider),
+        fingerprints={
+            **fingerprints(rules, settings, roots, repo_id, provider),
+            ENTRY_POINTS: fingerprint_of(patterns),
+        },
         provider=provider,
         scratch=request.scratch,
+        patterns=patterns,
         repository=repository.as_text(),
     )
 

@@ -45,6 +45,9 @@ def as_built(request: BuildRequest, last: BuildRecord) -> BuildRequest:
     return replace(request, index=choice, scip=scip)
 
 
+ENTRY_POINTS = "entry points"
+"""The fingerprint of what makes a function an entry point."""
+
 INDEXES = ("auto", "pyrefly", "scip", "none")
 """The choices of an index."""
 
@@ -113,6 +116,8 @@ def plan_build(last: BuildRecord | None, inputs: BuildInputs, *, full: bool) -> 
     reasons = ["files changed"] if last.snapshot_id != inputs.snapshot.snapshot_id else []
     if before.get(_INDEX_CONTENT) != current.get(_INDEX_CONTENT):
         reasons.append("index changed")
+    if changes_entry_points(before, current):
+        reasons.append("entry points are described differently")
     for rule in changed_rules(before, current):
         name = f"{_RULE}{rule}"
         outputs = {value.split(" ")[0] for value in (before.get(name), current.get(name)) if value}
@@ -120,6 +125,11 @@ def plan_build(last: BuildRecord | None, inputs: BuildInputs, *, full: bool) -> 
             invalidations.append(Invalidation("rule", rule, tables))
             reasons.append(f"rule {rule} changed")
     return Plan(Mode.INCREMENTAL if reasons else Mode.NOOP, tuple(reasons), tuple(invalidations))
+
+
+def changes_entry_points(before: Mapping[str, str], current: Mapping[str, str]) -> bool:
+    """Whether other patterns make functions entry points; these are rows that belong to no file."""
+    return before.get(ENTRY_POINTS) != current.get(ENTRY_POINTS)
 
 
 def changed_rules(before: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
@@ -158,7 +168,7 @@ def _hash(value: object) -> str:
 
 def _is_update(fingerprint: str) -> bool:
     """Whether an update finds out what a change of this fingerprint affects."""
-    return fingerprint == _INDEX_CONTENT or fingerprint.startswith(_RULE)
+    return fingerprint in (_INDEX_CONTENT, ENTRY_POINTS) or fingerprint.startswith(_RULE)
 
 
 _RULE = "rule "

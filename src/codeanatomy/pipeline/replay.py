@@ -13,13 +13,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codeanatomy.catalogue.tables import DOCUMENTS, FACTS, REPO_FILES, STORED_TABLES
+from codeanatomy.catalogue.tables import (
+    DOCUMENTS,
+    ENTRY_POINT_PATTERNS,
+    FACTS,
+    GIVEN_PATTERNS,
+    REPO_FILES,
+    STORED_TABLES,
+)
 from codeanatomy.engine.directories import scratch_directory
 from codeanatomy.errors import InputError, StateError
 from codeanatomy.index.documents import INDEX_REVISION
 from codeanatomy.pipeline.bundle import recorded_rules
 from codeanatomy.pipeline.context import Build, Engine
 from codeanatomy.pipeline.documents import Documents
+from codeanatomy.pipeline.entry_points import Rows
 from codeanatomy.pipeline.facts import Facts
 from codeanatomy.pipeline.inputs import BuildInputs, engine_settings
 from codeanatomy.pipeline.plan import Plan, fingerprints
@@ -149,6 +157,7 @@ def _pinned_inputs(request: BuildRequest, state: State, build: BuildRecord, loca
         fingerprints=build.fingerprints,
         provider=None,
         scratch=None,
+        patterns=_patterns_of(state, build),
     )
 
 
@@ -177,6 +186,13 @@ def _snapshot_of(state: State, build: BuildRecord, repo_id: str) -> Snapshot:
             f"the state at {state.location.uri} is damaged: its files are not those build {build.build_id} saw"
         )
     return Snapshot(files, (), build.snapshot_id)
+
+
+def _patterns_of(state: State, build: BuildRecord) -> Rows:
+    """The patterns that the build has stored."""
+    version = build.tables[ENTRY_POINT_PATTERNS.name].version
+    columns = read_arrow(state, ENTRY_POINT_PATTERNS, version, GIVEN_PATTERNS.names()).columns
+    return tuple(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
 def _refuse_differences(build: BuildRecord, now: Mapping[str, str]) -> None:

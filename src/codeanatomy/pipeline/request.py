@@ -49,6 +49,7 @@ class BuildRequest:
     roots: tuple[str, ...] = ()
     index: str | None = None  # auto; where a build is looked at, what it was made with
     scip: str | None = None
+    entry_points: str | None = None  # file that describes more of them
     scratch: str | None = None
     max_file_bytes: int = MAX_FILE_BYTES
     determinism: str = "stable"  # of the data files that are written: fast, stable or canonical

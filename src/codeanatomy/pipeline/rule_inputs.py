@@ -18,6 +18,7 @@ from codeanatomy.catalogue.tables import (
     CONTENTS,
     DOCUMENTS,
     FACT_OWNER,
+    GIVEN_PATTERNS,
     SCAN_FILES,
     SCAN_REPO,
     SCIP_DOCUMENTS,
@@ -68,8 +69,9 @@ def offer_sources(inputs: RuleInputs, sources: Sources, rules: Sequence[Compiled
 
 
 def offer_repository(inputs: RuleInputs, build: Build) -> None:
-    """Let rules read the row of the repository itself."""
+    """Let rules read what belongs to no file: the row of the repository itself, and the patterns of entry points."""
     inputs.offer_rows(SCAN_REPO.name, SCAN_REPO.table([(build.inputs.repo_id,)]))
+    inputs.offer_rows(GIVEN_PATTERNS.name, GIVEN_PATTERNS.table(build.inputs.patterns))
 
 
 def _offer_facts(inputs: RuleInputs, sources: Sources, rules: Sequence[CompiledRule]) -> None:

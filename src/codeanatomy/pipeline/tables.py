@@ -130,19 +130,22 @@ class _Computation:
 
     def _write(self, table: Dataset) -> None:
         """Write the rows of the scope; let rules read them."""
+        statements = self._statements(table)
+        if not statements:  # all its rows belong to no file, and these are not of the scope
+            return
         build, replaced = self.sources.build, self.sources.scope.replaced(table)
         base = self.pins.get(table.name)
         owners = None if replaced is None else replaced.owners
         with build.clock.stage(table.name) as stage:
             if self.sources.workers:
-                frame = reduce(DataFrame.unionByName, (each.plan() for each in self._statements(table)))
+                frame = reduce(DataFrame.unionByName, (each.plan() for each in statements))
                 written = replace_rows(frame, table, build.state, base, replaced)
                 stage.rows = written.pin.rows if replaced is None else None
                 if table.name in self._read:
                     stored = read_table(build.spark, build.state, table, written.pin.version, owners=owners)
                     self.inputs.offer(table.name, stored)
             else:
-                rows = _collected(self._statements(table), table, owners)
+                rows = _collected(statements, table, owners)
                 written = replace_rows(rows, table, build.state, base, replaced)
                 stage.rows = rows.table.num_rows
                 if table.name in self._read:

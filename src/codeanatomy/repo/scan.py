@@ -41,7 +41,7 @@ from codeanatomy.repo.snapshot import (
 
 _SUFFIXES = (b".py", b".pyi", b".pyw")
 _PYTHON_NAMES = tuple(suffix.decode() for suffix in _SUFFIXES)
-_DECIDING_NAMES = frozenset({".gitignore", "pyvenv.cfg", "codeanatomy.toml", "pyproject.toml"})
+_DECIDING_NAMES = frozenset({".gitignore", "pyvenv.cfg", "codeanatomy.toml", "pyproject.toml", "setup.cfg"})
 _SHEBANG = re.compile(rb"#![^\n]*\b(?:python|pypy)[0-9.]*(?:\s|$)")
 _SHEBANG_BYTES = 256
 _EXECUTABLE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH

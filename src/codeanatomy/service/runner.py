@@ -196,6 +196,7 @@ def _of_build(request: BuildRequest) -> dict[str, Any]:
         **vars(request),
         **_of_repository(request),
         "scip": _absolute(request.scip),
+        "entry_points": _absolute(request.entry_points),
         "scratch": _absolute(request.scratch),
         "spark_conf": dict(request.spark_conf),
     }

@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.cells import NOTHING
+from codeanatomy.extract.literals import string_value
 from codeanatomy.extract.scopes.table import MODULE_SCOPE
 from codeanatomy.extract.shapes import MAX_DOTTED, shape, start_of, unparenthesized, unstarred
 from codeanatomy.extract.syntax.exports import export_call
@@ -136,6 +137,7 @@ def call(w: Walk, node: Node) -> None:
     children = node.children
     callee, arguments = unparenthesized(unstarred(children[0])), children[-1]
     keywords = positional = stars = double_stars = 0
+    call_no = w.call_count
     if arguments.kind_id == g.GENERATOR:
         positional = 1
         w.stack.append(arguments)
@@ -146,13 +148,17 @@ def call(w: Walk, node: Node) -> None:
             kind = argument.kind_id
             if kind == g.KEYWORD_ARGUMENT:
                 name = argument.children[0]
-                w.cells.keywords.append(w.pool[w.text_of(name)])
+                keyword = w.pool[w.text_of(name)]
+                w.cells.keywords.append(keyword)
                 keywords += 1
+                _add_argument(w, call_no, NOTHING, keyword, argument.children[-1])
             elif kind == g.DICTIONARY_SPLAT:
                 double_stars = 1
             elif w.text.startswith(b"*", argument.start_byte):
                 stars = 1
             elif kind not in _NOT_ARGUMENTS:
+                if kind in _ARGUMENTS:
+                    _add_argument(w, call_no, NOTHING if stars else positional, NOTHING, argument)
                 positional += 1
     start, end = start_of(w, node), node.end_byte
     scope = w.scope
@@ -190,6 +196,30 @@ def call(w: Walk, node: Node) -> None:
     )
 
 
+def _add_argument(w: Walk, call_no: int, position: int, keyword: int, node: Node) -> None:
+    """The row of an argument, if it is a name, an attribute or a plain string."""
+    node = unparenthesized(node)
+    kind = node.kind_id
+    if kind not in _ARGUMENTS or node.start_byte == node.end_byte:
+        return
+    constant = NOTHING
+    if kind not in (g.IDENTIFIER, g.ATTRIBUTE):
+        value = string_value(node, w.text)
+        if value is None or len(value) > _MAX_CONSTANT:
+            return
+        constant = w.pool[value]
+    w.add_argument(
+        call_no=call_no,
+        position=position,
+        keyword=keyword,
+        bstart=node.start_byte,
+        bend=node.end_byte,
+        constant=constant,
+    )
+
+
+_ARGUMENTS: Final = frozenset({g.IDENTIFIER, g.ATTRIBUTE, g.STRING, g.CONCATENATED_STRING, g.PARENTHESIZED})
+_MAX_CONSTANT: Final = 200
 _NOT_ARGUMENTS: Final = frozenset({g.COMMENT, g.LINE_CONTINUATION, g.ERROR})
 
 

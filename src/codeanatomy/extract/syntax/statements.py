@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
@@ -10,12 +11,14 @@ from tree_sitter import Node
 
 from codeanatomy.extract import grammar as g
 from codeanatomy.extract.cells import NOTHING
+from codeanatomy.extract.scopes.table import MODULE_SCOPE
 from codeanatomy.extract.shapes import significant_children
 from codeanatomy.extract.syntax.expressions import read_name
 from codeanatomy.extract.values.structure import Block
 from codeanatomy.extract.walk import Handler, Walk
 
 _MAX_ERRORS: Final = 100
+_IS_MAIN: Final = re.compile(rb"""\(?\s*(?:__name__\s*==\s*(['"])__main__\1|(['"])__main__\2\s*==\s*__name__)\s*\)?""")
 
 
 def block(w: Walk, node: Node) -> None:
@@ -66,6 +69,8 @@ def if_statement(w: Walk, node: Node) -> None:
     fork = _new_fork(w) if branches and branches[-1].kind_id == g.ELSE_CLAUSE else NOTHING
     text = w.text_of(condition)
     for_types = text.rpartition(b".")[2] == b"TYPE_CHECKING"
+    if w.scope == MODULE_SCOPE and _IS_MAIN.fullmatch(text):
+        w.add_main_block(bstart=node.start_byte, bend=node.end_byte)
     for at in range(len(branches) - 1, -1, -1):
         entries = [branches[at], (_enter_branch, fork)]
         if at == 0 and for_types:
