@@ -20,6 +20,7 @@ from codeanatomy.catalogue.tables import (
     DOCUMENT_VIEWS,
     DOCUMENTS,
     FACT_VIEWS,
+    GIVEN_PATTERNS,
     REPO_FILES,
     SCAN_FILES,
     SCAN_REPO,
@@ -55,6 +56,7 @@ def small_graphs(
         connection.register("contents", facts)
         connection.register(SCAN_FILES.name, files.select(list(SCAN_FILES.names())))
         connection.register(SCAN_REPO.name, SCAN_REPO.table([("",)]))
+        connection.register(GIVEN_PATTERNS.name, GIVEN_PATTERNS.schema().empty_table())
         connection.register("answers", pa.Table.from_batches(answers))
         connection.register(DOCUMENTS.name, documents)
         connection.register(SCIP_DOCUMENTS.name, documents.select(list(SCIP_DOCUMENTS.names())))

@@ -7,10 +7,11 @@ update does most of its analysis before it needs Spark, which starts meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from codeanatomy.catalogue.columns import GLOBAL_OWNER
-from codeanatomy.catalogue.tables import DOCUMENTS
+from codeanatomy.catalogue.tables import ANSWERS, DOCUMENTS
 from codeanatomy.pipeline.analysis import extract_facts, find_affected, index_documents, work_of
 from codeanatomy.pipeline.context import Build
 from codeanatomy.pipeline.indexing import Indexing
@@ -20,7 +21,7 @@ from codeanatomy.pipeline.progress import EXTRACT, IMPACT, INDEX, PUBLISH, START
 from codeanatomy.pipeline.request import Mode
 from codeanatomy.pipeline.scope import ALL, Scope
 from codeanatomy.pipeline.work import Stage, Work, run_stages
-from codeanatomy.rules.compiled import needed_rules
+from codeanatomy.rules.compiled import CompiledRule, needed_rules
 from codeanatomy.rules.order import tables_of
 
 
@@ -45,9 +46,9 @@ def rebuild_stages(plan: Plan, inputs: BuildInputs, scope: Scope = ALL) -> tuple
     is_full, why = plan.mode is Mode.FULL, "; ".join(plan.reasons)
     total = len(inputs.snapshot.files)
     rebuilt = total if scope.rebuilt is None else len(scope.rebuilt - {GLOBAL_OWNER})
-    tables = tables_of(needed_rules(inputs.rules, documents=inputs.provider is not None))
-    whole = frozenset() if is_full else plan.whole
-    scoped = () if scope.is_empty else tuple(table for table in tables if table not in whole)
+    rules = needed_rules(inputs.rules, documents=inputs.provider is not None)
+    tables, whole = tables_of(rules), frozenset() if is_full else plan.whole
+    scoped = () if scope.is_empty else tuple(table for table in _in_scope(tables, rules, scope) if table not in whole)
     stages = [] if is_full else [_START]
     if inputs.provider and not is_full:
         stages.append(Stage(DOCUMENTS.name, "replace the documents that changed", _replace_documents, why=why))
@@ -57,6 +58,14 @@ def rebuild_stages(plan: Plan, inputs: BuildInputs, scope: Scope = ALL) -> tuple
         every = tuple(table for table in tables if table in whole)
         stages.append(Stage("rules", "replace the rows of every file", _replace_tables, total, why, every))
     return (*stages, Stage(PUBLISH, "publish the build by one commit", _publish))
+
+
+def _in_scope(tables: Sequence[str], rules: Sequence[CompiledRule], scope: Scope) -> Sequence[str]:
+    """The tables that can have rows of a scope: not those that have rows of no file alone, if these are not in it."""
+    if scope.is_rebuilt(GLOBAL_OWNER):
+        return tables
+    of_files = {ANSWERS.name, *(each.rule.output.name for each in rules if not each.is_global)}
+    return [table for table in tables if table in of_files]
 
 
 def _start(build: Build, work: Work) -> Work:

@@ -167,7 +167,7 @@ class _Computation:
             return [self._answers()]
         rules = self._rules_of[table.name]
         of_files = [rule for rule in rules if not rule.is_global]
-        together = len(of_files) if self.sources.workers else RULES_PLANNED_TOGETHER
+        together = max(1, len(of_files)) if self.sources.workers else RULES_PLANNED_TOGETHER
         groups = [of_files[start : start + together] for start in range(0, len(of_files), together)]
         statements = [self._statement(self.inputs, group) for group in groups]
         of_no_file = [rule for rule in rules if rule.is_global]
